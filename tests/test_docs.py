@@ -86,7 +86,11 @@ def test_resumed_run_of_the_page_on_reliability(workplace):
     for options in ([], ["--force"]):
         done = run([*arguments, *options], workplace)
         assert done.returncode == 0, done.stderr
-        assert {path.name for path in workplace.iterdir()} == {"examples", "private.csv", "private.csv.certificate.json"}
+        assert {path.name for path in workplace.iterdir()} == {
+            "examples",
+            "private.csv",
+            "private.csv.certificate.json",
+        }
 
 
 def verdicts(text):

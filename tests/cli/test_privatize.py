@@ -565,3 +565,30 @@ def test_a_signed_release(call, privatize, refused, place):
     assert "noise key" in refused(privatize("--sign-key", "noise", output="new.csv"))
     assert "a key for signatures" in refused(privatize("--key-file", "sign", "--id", "id", output="new.csv"))
     assert "is a file that is read" in refused(privatize("--sign-key", "sign", "--force", "--certificate", "sign"))
+
+
+def test_a_release_over_a_signed_one(call, privatize, refused, place):
+    """With --force and without --sign-key the old signature goes with the old certificate, unless the run fails."""
+    call("key", "sign", "--sign")
+    certificate, signature = "out.csv.certificate.json", place / "out.csv.certificate.json.sig"
+    assert privatize("--hide", "none", "--sign-key", "sign").code == 0
+    refused.given(bad__csv=b"id,text\n1,\xff\n")
+    refused(privatize("--hide", "none", "--force", source="bad.csv"))
+    checked = call("certificate", "check", certificate, "--public-key", "sign.pub", "--table", "out.csv")
+    assert (checked.code, "neither was changed" in checked.text) == (0, True)
+    assert privatize("--hide", "none", "--force").code == 0
+    assert not signature.exists()
+    assert "unsigned" in call("certificate", "check", certificate).text
+    signature.write_text("notes of mine")
+    assert privatize("--hide", "none", "--force").code == 0
+    assert signature.read_text() == "notes of mine"
+
+
+def test_a_signature_whose_certificate_is_gone(call, privatize, refused, place):
+    """A new release beside it would look forged: without --force it is refused before any text is read."""
+    call("key", "sign", "--sign")
+    assert privatize("--hide", "none", "--sign-key", "sign").code == 0
+    for name in ("out.csv", "out.csv.certificate.json"):
+        (place / name).rename(place / f"moved.{name}")
+    refused.given()
+    assert "certificate.json.sig' exists" in refused(privatize("--hide", "none"))

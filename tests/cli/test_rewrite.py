@@ -280,3 +280,27 @@ def test_texts_of_another_language(rewrite, place):
     assert "warning (for you only): 100.0 % of the words are not in the vocabulary" in result.err
     assert "deniable train rewriter" in result.err
     assert "100.0 %" not in (place / "o.csv.certificate.json").read_text("utf-8")
+
+
+def test_a_signed_release(rewrite, call, place):
+    """--sign-key signs certificate and table; a later run without it, by --force, leaves no signature behind."""
+    pytest.importorskip("cryptography", reason="cryptography is not installed: pip install 'deniable[sign]'")
+    call("key", "sign", "--sign")
+    result = rewrite("--sign-key", "sign")
+    assert result.err.endswith("wrote out.csv and out.csv.certificate.json and out.csv.certificate.json.sig\n")
+    command = ("certificate", "check", "out.csv.certificate.json", "--public-key", "sign.pub", "--table", "out.csv")
+    checked = call(*command)
+    assert (checked.code, "neither was changed" in checked.text) == (0, True)
+    (place / "out.csv").write_bytes((place / "out.csv").read_bytes() + b"4,more,\r\n")
+    assert call(*command).code == 1
+    assert rewrite("--force").code == 0
+    assert not (place / "out.csv.certificate.json.sig").exists()
+
+
+def test_what_signs_no_rewriting(rewrite, call, refused):
+    """A noise key signs nothing, and the key that signs is not overwritten."""
+    call("key", "noise")
+    call("key", "sign", "--sign")
+    refused.given()
+    assert "noise key" in refused(rewrite("--sign-key", "noise"))
+    assert "is a file that is read" in refused(rewrite("--sign-key", "sign", "--force", "--certificate", "sign"))

@@ -11,6 +11,8 @@ import pytest
 from tests.cli.programs import PROGRAM
 
 pytest.importorskip("fastapi", reason="fastapi is not installed: pip install 'deniable[serve]'")
+from starlette.testclient import TestClient
+
 TOKEN = "0123456789abcdef" * 2
 SPACE = ("--space", "space.npz", "--hide", "none", "--port", "0")
 
@@ -25,9 +27,20 @@ SPACE = ("--space", "space.npz", "--hide", "none", "--port", "0")
         (("--token-file", "short"), "at least 32 printable ASCII characters"),
         (("--token-file", "odd"), "must hold ASCII characters alone"),
         (("--token-file", "short", "--token-env", "X"), "not both"),
+        (("--token-file", "three"), "a line NAME TOKEN for each caller"),
+        (("--token-file", "twice"), "names the caller 'ann' twice"),
+        (("--token-file", "shared"), "Two callers have one token"),
+        (("--ledger", "l.db"), "There is no ledger"),
+        (("--key-file", "l.key"), "--key-file is for --ledger"),
         (("--method", "adept-true"), "belong to --model"),
         (("--model", "m.pt"), "needs --method and --epsilon"),
         (("--model", "m.pt", "--mechanism", "tem"), "exclude each other"),
+        (("--model", "m.pt", "--method", "adept", "--epsilon", "5", "--case", "copy"), "are about words"),
+        (("--keep", "missing"), "The list 'missing' cannot be read"),
+        (("--max-body", "0"), "--max-body"),
+        (("--max-texts", "-1"), "--max-texts"),
+        (("--max-waiting", "none"), "--max-waiting"),
+        (("--time-limit", "1e9"), "--time-limit"),
         (("--epsilon", "-1"), "must be a float in (0, inf)"),
         (("--epsilon", "3", "--space", "missing.npz"), "missing.npz"),
         (("--epsilon", "3", "--host", "no.such.host.invalid", "--token-file", "good"), "cannot be used"),
@@ -36,7 +49,9 @@ SPACE = ("--space", "space.npz", "--hide", "none", "--port", "0")
 )
 def test_what_is_refused(call, refused, options, message):
     """Every wrong option is one line, and no line shows a token."""
-    refused.given(short="abc-secret", odd="é" * 40, good=TOKEN)
+    lines = {"three": f"ann {TOKEN} x\n", "twice": f"ann {TOKEN}\nann {TOKEN}1\n"}
+    lines["shared"] = f"ann {TOKEN}\nbob {TOKEN}\n"
+    refused.given(short="abc-secret", odd="é" * 40, good=TOKEN, **lines)
     line = refused(call("serve", *SPACE, *options))
     assert message in line
     assert "abc-secret" not in line
@@ -75,6 +90,49 @@ def test_what_requests_may_choose(call, monkeypatch):
     catalogues = [app.state.service.catalogue for app in served]
     assert [one.mechanisms for one in catalogues] == [("calibrated", "tem", "tight"), ("tem",)]
     assert {one.is_fixed for one in catalogues} == {False}
+
+
+@pytest.fixture
+def serve(call, monkeypatch):
+    """Return a function that starts a service with options, and gives its application instead of serving it."""
+    served = []
+    monkeypatch.setattr("deniable.serve.server.run_server", lambda app, *_: served.append(app))
+
+    def serving(*options):
+        result = call("serve", *SPACE, *options)
+        assert result.code == 0, result.err
+        return served[-1]
+
+    return serving
+
+
+def test_limits_are_those_of_the_package_unless_chosen(serve):
+    """Every option of a limit reaches the service; those that are not given are the defaults."""
+    from deniable.serve.limits import Limits
+
+    assert serve().state.service.limits == Limits()
+    chosen = serve("--max-body", "32", "--max-texts", "7", "--max-waiting", "5", "--time-limit", "90")
+    expected = Limits(body_bytes=32 << 20, pending_bytes=128 << 20, texts=7, waiting=5, work_seconds=90)
+    assert chosen.state.service.limits == expected
+
+
+@pytest.mark.parametrize(
+    "fixed", [("--epsilon", "2", "--mechanism", "tem"), ("--mechanism", "tem")], ids=["fixed", "free"]
+)
+def test_options_of_the_release(serve, place, fixed):
+    """--unknown, --case and --keep mean what they mean to privatize, and its command on the page has them."""
+    (place / "public.txt").write_text("food\n")
+    app = serve(*fixed, "--unknown", "mask", "--case", "copy", "--keep", "public.txt")
+    catalogue = app.state.service.catalogue
+    release = catalogue.prepare(catalogue.default).release
+    assert (release.unknown, release.case, [*release.keep]) == ("mask", "copy", ["food"])
+    assert release.noise == "random"
+    with TestClient(app, base_url="http://localhost") as client:
+        shown = client.get("/page.json").json()["command_options"]
+        text = client.post("/v1/privatize", json={"texts": ["Food zork"]}).json()["texts"][0]
+    assert shown[-6:] == ["--unknown", "mask", "--case", "copy", "--keep", "public.txt"]
+    assert text.startswith("Food ")
+    assert "zork" not in text
 
 
 @pytest.mark.parametrize("is_compiled", [False, True])

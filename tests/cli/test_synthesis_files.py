@@ -73,3 +73,14 @@ def test_contents(tmp_path, monkeypatch, has_baseline):
         written = tmp_path / path
         assert written.read_bytes() == content
         assert (stat.S_IMODE(written.stat().st_mode) == 0o600) is (path == files.owner)
+
+
+def test_a_signature_of_earlier_files_is_refused_early(tmp_path):
+    """A signature whose certificate is gone is told of before anything is measured."""
+    name = str(tmp_path / "o.csv")
+    content = {"schema": "deniable-signature/1", "files": {"table": "0" * 64}, "signature": "0" * 128}
+    (tmp_path / "o.csv.certificate.json.sig").write_text(json.dumps(content, indent=2) + "\n")
+    files = name_synthesis_files(name, None, None, has_baseline=False)
+    with pytest.raises(InputError, match=r"certificate\.json\.sig' exists"):
+        files.check([], force=False)
+    files.check([], force=True)

@@ -374,3 +374,32 @@ def test_phrases_with_lone_surrogates(synthesize, place):
     result = synthesize("--classes", "bad,good", "--generator", "counts", "--counts", "n.csv", source="odd.jsonl")
     assert result.code == 0, result.err
     assert "\\ud800" in (place / "n.csv").read_text()
+
+
+def test_a_signed_release(synthesize, call, place):
+    """--sign-key signs every file but the owner's; a later run without it, by --force, leaves no signature behind."""
+    pytest.importorskip("cryptography", reason="cryptography is not installed: pip install 'deniable[sign]'")
+    call("key", "sign", "--sign")
+    options = (*PUBLIC, "--counts", "n.csv")
+    signature = place / "o.csv.certificate.json.sig"
+    assert "o.csv.certificate.json.sig" in synthesize(*options, "--sign-key", "sign").err
+    assert [*json.loads(signature.read_text())["files"]] == ["table", "classifier", "baseline", "counts"]
+    command = ("certificate", "check", "o.csv.certificate.json", "--public-key", "sign.pub", "--table")
+    released = {"o.csv", "o.csv.classifier.pt", "o.csv.baseline.csv", "n.csv"}
+    for name in released | {"o.csv.owner.json"}:
+        checked = call(*command, name)
+        assert (checked.code == 0, "neither was changed" in checked.text) == (name in released,) * 2
+    assert synthesize(*options, "--force").code == 0
+    assert not signature.exists()
+
+
+def test_what_signs_no_synthesis(synthesize, call, refused, place):
+    """A noise key signs nothing, the key that signs is not overwritten, and no signature of another release is."""
+    call("key", "noise")
+    call("key", "sign", "--sign")
+    signature = place / "o.csv.certificate.json.sig"
+    signature.write_text("notes of mine")
+    refused.given()
+    assert "noise key" in refused(synthesize(*PUBLIC, "--sign-key", "noise"))
+    assert "is a file that is read" in refused(synthesize(*PUBLIC, "--sign-key", "sign", "--counts", "sign", "--force"))
+    assert "certificate.json.sig' exists" in refused(synthesize(*PUBLIC, "--sign-key", "sign"))

@@ -15,7 +15,7 @@ import pytest
 import zstandard
 
 from deniable import InputError
-from deniable.core.files import Seal, check_outputs, find_free_path, hash_file, open_input, open_outputs
+from deniable.core.files import NoSeal, Seal, check_outputs, find_free_path, hash_file, open_input, open_outputs
 from deniable.core.locks import try_lock
 from deniable.text.tables import TABLE_FORMATS, detect_table_format
 from deniable.text.tables.layout import TableLayout
@@ -347,6 +347,89 @@ def test_nothing_is_left_of_a_sealed_output_that_fails(tmp_path, at):
     with pytest.raises((ValueError, RuntimeError)):
         fail_sealed(str(tmp_path / "a"), seal, RuntimeError("block") if at == "block" else None)
     assert [path.name for path in tmp_path.iterdir()] == (["seal"] if at == "exists" else [])
+
+
+def is_old_seal(path):
+    """Return whether a file is the seal of the tests below."""
+    return path.is_file() and path.read_bytes() == b"old seal"
+
+
+@pytest.fixture
+def sealed(tmp_path):
+    """Return the outputs of a sealed run, beside its seal, and the seal that the next run lacks."""
+    paths = [tmp_path / "a", tmp_path / "b"]
+    for path in paths:
+        path.write_bytes(b"old")
+    (tmp_path / "seal").write_bytes(b"old seal")
+    return paths, NoSeal(str(tmp_path / "seal"), is_old_seal)
+
+
+def write_unsealed(paths, seal, *, force=True, failure=None):
+    """Write new outputs without a seal, and fail in the block where there is a failure."""
+    with open_outputs(*map(str, paths), force=force, seal=seal) as streams:
+        for stream in streams:
+            stream.write(b"new")
+        if failure is not None:
+            raise failure
+
+
+def list_contents(folder):
+    """Return the contents of the files of a folder by name."""
+    return {path.name: path.read_bytes() for path in folder.iterdir()}
+
+
+def test_a_stale_seal_goes(sealed, tmp_path):
+    """Outputs without a seal that replace sealed ones take the seal away; what is no seal stays."""
+    paths, seal = sealed
+    write_unsealed(paths, seal)
+    assert list_contents(tmp_path) == {"a": b"new", "b": b"new"}
+    (tmp_path / "seal").write_bytes(b"a file of the user")
+    write_unsealed(paths, seal)
+    assert list_contents(tmp_path) == {"a": b"new", "b": b"new", "seal": b"a file of the user"}
+
+
+@pytest.mark.parametrize("at", ["block", "removal"])
+def test_a_run_that_fails_leaves_outputs_and_seal_together(sealed, tmp_path, monkeypatch, at):
+    """Until the seal is removed nothing has changed, whatever fails."""
+    before = list_contents(tmp_path)
+    if at == "removal":
+        monkeypatch.setattr(Path, "unlink", fail_for(Path.unlink, "seal"))
+    with pytest.raises((OSError, RuntimeError)):
+        write_unsealed(*sealed, failure=RuntimeError("block") if at == "block" else None)
+    assert list_contents(tmp_path) == before
+
+
+@pytest.mark.parametrize("place", [0, 1])
+def test_no_new_output_stands_beside_a_stale_seal(sealed, tmp_path, monkeypatch, place):
+    """Whichever output the end of the program keeps from its name, the seal has gone before the first."""
+    paths, seal = sealed
+    monkeypatch.setattr(Path, "replace", fail_for(Path.replace, f".{paths[place].name}."))
+    with pytest.raises(OSError, match="lost"):
+        write_unsealed(paths, seal)
+    assert list_contents(tmp_path) == {"a": b"new" if place else b"old", "b": b"old"}
+
+
+def fail_for(function, name):
+    """Return a method of paths that fails for those whose name begins so."""
+
+    def method(path, *arguments, **options):
+        if path.name.startswith(name):
+            raise OSError("lost")
+        return function(path, *arguments, **options)
+
+    return method
+
+
+def test_a_seal_without_its_outputs(sealed, tmp_path):
+    """A seal that is left of outputs which are gone is overwritten by force alone."""
+    paths, seal = sealed
+    for path in paths:
+        path.unlink()
+    with pytest.raises(InputError, match=r"seal' exists: choose another name, or overwrite it with --force"):
+        write_unsealed(paths, seal, force=False)
+    assert list_contents(tmp_path) == {"seal": b"old seal"}
+    write_unsealed(paths, seal)
+    assert list_contents(tmp_path) == {"a": b"new", "b": b"new"}
 
 
 PARTS = [".out.csv.0123abcd.part", ".out.csv.certificate.json.0123abcd.part"]

@@ -8,8 +8,8 @@ import traceback
 import pytest
 
 from deniable import InputError
-from deniable.core.keys import SecretKey, get_noise_source, parse_key, read_key
-from deniable.core.randomness import derive_key_from_seed
+from deniable.core.keys import SecretKey, derive_name, get_noise_source, parse_key, read_key
+from deniable.core.randomness import derive_key_from_seed, derive_stream_start
 
 KEY = bytes(range(100, 132))
 
@@ -124,3 +124,13 @@ def test_a_key_to_compute_with_shows_nowhere(monkeypatch, tmp_path):
             with pytest.raises(InputError, match="cannot be pickled"):
                 pickle.dumps([key], protocol)
     assert "secret key" in repr(SecretKey(KEY).__getstate__()) + repr(read_key(None))
+
+
+def test_names_under_a_key():
+    """A name follows from key and parts, differs with either, is no start of a stream, and holds nothing of them."""
+    name = derive_name(KEY, "a", "bc")
+    assert name == derive_name(KEY, "a", "bc")
+    assert len(bytes.fromhex(name)) == 16
+    others = [derive_name(KEY, "ab", "c"), derive_name(KEY, "a"), derive_name(bytes(32), "a", "bc")]
+    others.append(derive_stream_start(KEY, "a", "bc").hex())
+    assert len({name, *others}) == 5

@@ -1,6 +1,7 @@
 """Signatures: every byte of what is signed counts, and no key passes for one of another kind."""
 
 import json
+import os
 import pickle
 import stat
 from pathlib import Path
@@ -14,7 +15,10 @@ from deniable.core.randomness import generate_key
 from deniable.core.signatures import (
     check_signature,
     create_key_file,
+    is_signature_file,
     is_signing_key,
+    list_signature_paths,
+    make_release_seal,
     read_public_key,
     read_signing_key,
     write_signing_key,
@@ -92,6 +96,37 @@ def test_what_is_no_signature(signed, content):
     """Any other content is an invalid signature, never a traceback."""
     check = check_signature(content, CERTIFICATE, signed[1])
     assert (check.status, "damaged" in check.note) == ("invalid", True)
+
+
+def test_only_a_signature_is_removed(signed, keys, tmp_path):
+    """A release without a key takes away the signature of an earlier one: no other file, folder, pipe or content."""
+    path = tmp_path / "c.json.sig"
+    seal = make_release_seal(None, str(tmp_path / "c.json"), ["table"])
+    assert (seal.path, is_signature_file(path)) == (str(path), True)
+    assert list_signature_paths(None, str(tmp_path / "c.json")) == [str(path)]
+    path.write_bytes(signed[0] + b"\n")
+    assert not is_signature_file(path)
+    path.unlink()
+    path.mkdir()
+    for other in (path, tmp_path / "none", keys[0], tmp_path / "c.json"):
+        assert not is_signature_file(other)
+    os.mkfifo(tmp_path / "pipe")
+    assert not is_signature_file(tmp_path / "pipe")
+    assert list_signature_paths(None, str(tmp_path / "c.json")) == []
+    assert list_signature_paths(read_signing_key(keys[0]), "c.json") == ["c.json.sig"]
+    assert make_release_seal(None, "-", ["table"]) is None
+
+
+def test_a_link_to_a_signature(signed, tmp_path):
+    """Of a link to a signature the link is removed, and the file that it points to stays."""
+    path = tmp_path / "c.json.sig"
+    path.rename(tmp_path / "elsewhere.sig")
+    path.symlink_to("elsewhere.sig")
+    seal = make_release_seal(None, str(tmp_path / "c.json"), ["table"])
+    with open_outputs(str(tmp_path / "c.json"), force=True, seal=seal) as (stream,):
+        stream.write(CERTIFICATE)
+    assert not path.is_symlink()
+    assert (tmp_path / "elsewhere.sig").read_bytes() == signed[0]
 
 
 def test_the_signature_of_another(signed, tmp_path):

@@ -149,7 +149,8 @@ def test_a_killed_worker(spark, release, tmp_path, place):
 def test_two_copies_of_each_task(spark, release, tmp_path):
     """Copies of tasks that run at the same time, one of them slow, give the same texts, and each record counts once.
 
-    Spark copies a slow task to another host alone, of which a test has none: here two jobs read one DataFrame.
+    Spark copies a slow task to another host alone, of which a test has none; the workers of a local cluster have one
+    host name: here two jobs read one DataFrame.
     """
     plain, _, tally = run_plainly(make_table(), release, tmp_path / "plain")
     df = make_dataframe(spark, 1)

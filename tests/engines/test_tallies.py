@@ -1,6 +1,7 @@
 """Counts of tasks: each record counts once, whatever runs again, and a folder that cannot say so is refused."""
 
 import dataclasses
+import json
 import os
 import stat
 import threading
@@ -136,6 +137,42 @@ def test_a_certificate_says_where_the_noise_came_from(folder, other):
         make_certificate(other, folder.path)
     with pytest.raises(InputError, match="is that of another run"):
         folder.create(other, ["text"], ALL)
+
+
+@pytest.mark.parametrize("reference", ["env:DENIABLE_TALLY_KEY", "file:{}/key"])
+def test_another_key_is_another_run(tmp_path, monkeypatch, reference):
+    """A run under another key at the same place is refused before a task runs; the folder holds nothing of a key."""
+    release = Release(MECHANISM, key=reference.format(tmp_path))
+    folder = TallyFolder(tmp_path / "keyed")
+    for key, is_same in ((bytes(range(32)), True), (bytes(range(32)), True), (bytes(range(1, 33)), False)):
+        (tmp_path / "key").write_bytes(key)
+        monkeypatch.setenv("DENIABLE_TALLY_KEY", key.hex())
+        if is_same:
+            folder.create(release, ["text"], ALL)
+        else:
+            with pytest.raises(InputError, match=r"is that of another run: name a new folder for each\.$"):
+                folder.create(release, ["text"], ALL)
+    content = (folder.path / "run.json").read_text()
+    assert bytes(range(32)).hex() not in content
+    assert len(json.loads(content)["key"]) == 32
+    folder.commit(ALL, tally_of(10))
+    assert make_certificate(release, folder.path) == Certificate.of(release, tally_of(10))
+
+
+def test_another_seed_is_another_run(folder):
+    """A public seed is a key too: under another one the noise is another."""
+    with pytest.raises(InputError, match="is that of another run"):
+        folder.create(Release(MECHANISM, key="seed:2"), ["text"], ALL)
+
+
+def test_a_key_that_workers_alone_can_read(tmp_path, monkeypatch):
+    """A program without the key makes the folder all the same, and finds it again, also when it has the key by then."""
+    release = Release(MECHANISM, key="env:DENIABLE_TALLY_KEY")
+    folder = TallyFolder(tmp_path / "keyed")
+    folder.create(release, ["text"], ALL)
+    monkeypatch.setenv("DENIABLE_TALLY_KEY", bytes(32).hex())
+    folder.create(release, ["text"], ALL)
+    assert json.loads((folder.path / "run.json").read_text())["key"] is None
 
 
 def test_releases_without_a_fingerprint_are_told_apart(tmp_path):

@@ -43,9 +43,9 @@ def build_choices():
 class Client:
     """Calls an application in this process; a method for each of HTTP."""
 
-    def __init__(self, catalogue=None, *, token=None, limits=None):
+    def __init__(self, catalogue=None, *, token=None, limits=None, ledger=None):
         access = Access() if token is None else Access.of(token)
-        self.app = create_app(catalogue or build_fixed(), access=access, limits=limits)
+        self.app = create_app(catalogue or build_fixed(), access=access, limits=limits, ledger=ledger)
         self.service = self.app.state.service
 
     def request(self, method, path, **options):

@@ -1,5 +1,7 @@
 """Which ways to release texts a service offers."""
 
+import functools
+
 import pytest
 
 import deniable as dn
@@ -37,6 +39,19 @@ def test_an_offer_is_prepared_once():
     offer = catalogue.prepare(choice)
     assert catalogue.prepare(choice) is catalogue.get(choice) is offer
     assert offer.release.mechanism.epsilon == 2.0
+
+
+def test_all_offers_have_the_options_of_the_release():
+    """Whatever a request chooses is released with the options of the operator."""
+    catalogue = Catalogue.of_space(
+        SPACE,
+        ["tem", "calibrated"],
+        [1.0, 2.0],
+        default=1.0,
+        make_release=functools.partial(dn.Release, unknown="mask"),
+    )
+    for choice in (Choice("tem", 2.0), Choice("calibrated", 1.0)):
+        assert catalogue.prepare(choice).release.unknown == "mask"
 
 
 def test_the_default_is_on_the_ladder():

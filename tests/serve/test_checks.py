@@ -6,9 +6,9 @@ from unittest import mock
 
 import pytest
 
-from deniable import TEM, Certificate, Release
+from deniable import TEM, Certificate, InputError, Release
 from deniable.serve.app import create_app
-from deniable.serve.checks import CheckBody, CheckRequest, check_document
+from deniable.serve.checks import MIN_CHECKED_EPSILON, CheckBody, CheckRequest, check_document
 from tests.serve.test_measurements import post
 from tests.text.helpers import SPACE
 
@@ -47,6 +47,22 @@ def test_a_foreign_space_is_only_stated(document):
     result = check(document, None)
     assert result["overall"] == "stated"
     assert "not at hand" in result["unchecked"]
+
+
+def test_epsilons_that_only_the_command_line_checks(document):
+    """Strangers cannot hold the service with an epsilon that no computation can tell from 0; the least one passes."""
+    content = json.loads(document)
+    for epsilon in (1e-300, MIN_CHECKED_EPSILON / 2):
+        content["mechanism"]["epsilon"] = epsilon
+        with pytest.raises(InputError, match=r"at least 1e-09\. Got .*: use deniable certificate check FILE\.$"):
+            check(json.dumps(content))
+    content["mechanism"]["epsilon"] = MIN_CHECKED_EPSILON
+    assert check(json.dumps(content))["overall"] == "contradicted"
+    for other in ("1e-300", None, [], 0, -1.0):
+        content["mechanism"]["epsilon"] = other
+        with pytest.raises(InputError) as caught:
+            check(json.dumps(content))
+        assert "The service checks" not in str(caught.value)
 
 
 def test_no_path_of_a_certificate_is_opened(document):

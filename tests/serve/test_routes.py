@@ -21,8 +21,21 @@ def test_options():
     assert options["release"]["guarantee"]["kind"] == "MetricDP"
     assert options["limits"]["texts"] == 10_000
     assert options["deniable"] == dn.__version__
+    assert options["shows_words"]
     choices = Client(build_choices()).get("/v1/options").json()
     assert (choices["is_fixed"], choices["epsilons"]) == (False, [1.0, 2.0, 3.0])
+
+
+@pytest.mark.parametrize("options", [{"unknown": "mask"}, {"unknown": "drop"}, {"keep": ["food"]}])
+def test_releases_whose_words_are_not_shown(options):
+    """The options say that words cannot be shown, before a request asks for them and is refused."""
+    offer = WordOffer(dn.Release(dn.TEM(SPACE, epsilon=2.0), **options))
+    catalogue = Catalogue.fix(offer)
+    catalogue.prepare(catalogue.default)
+    client = Client(catalogue)
+    assert not client.get("/v1/options").json()["shows_words"]
+    assert_problem(client.post("/v1/privatize", {"texts": ["food"], "show": "words"}), 422)
+    assert client.post("/v1/privatize", {"texts": ["food"]}).status_code == 200
 
 
 def test_privatize():

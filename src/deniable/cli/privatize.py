@@ -23,6 +23,7 @@ from deniable.cli.options import (
     HIDE_DEFAULT,
     OUTPUT_PANEL,
     PRIVACY_PANEL,
+    CaseOption,
     CertificateOption,
     ChosenFromDataOption,
     CopiedColumnsOption,
@@ -33,6 +34,7 @@ from deniable.cli.options import (
     ForceOption,
     FormatOption,
     HideOption,
+    KeepOption,
     LedgerOption,
     MechanismOption,
     MetricOption,
@@ -45,6 +47,7 @@ from deniable.cli.options import (
     TestSeedOption,
     TextColumnsOption,
     UnescapeOption,
+    UnknownOption,
     make_option,
     read_optional_signing_key,
 )
@@ -68,20 +71,6 @@ if TYPE_CHECKING:
     from deniable.text.table_release import ReleaseFiles
     from deniable.words import WordMechanism
 
-UnknownOption = Annotated[
-    UnknownWordHandling,
-    make_option(
-        PRIVACY_PANEL, "--unknown", "Words outside the vocabulary: draw a word in their place, mask them, or drop them."
-    ),
-]
-CaseOption = Annotated[
-    CaseHandling,
-    make_option(PRIVACY_PANEL, "--case", "Letter case of the output. copy reveals the capitals of the private text."),
-]
-KeepOption = Annotated[
-    Path | None,
-    make_option(PRIVACY_PANEL, "--keep", "Public words, one a line, that are never changed.", metavar="FILE"),
-]
 KeyFileOption = Annotated[
     Path | None,
     make_option(

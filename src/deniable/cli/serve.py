@@ -1,20 +1,27 @@
 """``deniable serve``: private texts over HTTP."""
 
+import functools
 import os
+from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon
-from deniable.cli.choices import MechanismName, MetricName, RewritingMethodName
+from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon, read_word_list
+from deniable.cli.charging import LedgerChoice
+from deniable.cli.choices import CaseHandling, MechanismName, MetricName, RewritingMethodName, UnknownWordHandling
 from deniable.cli.options import (
     HIDE_DEFAULT,
     MODEL_PANEL,
     PRIVACY_PANEL,
+    CaseOption,
     HideOption,
+    KeepOption,
+    LedgerKeyOption,
     MetricOption,
     SpaceOption,
+    UnknownOption,
     list_choices,
     make_option,
 )
@@ -27,8 +34,10 @@ if TYPE_CHECKING:
     from deniable.serve.guard import Access
     from deniable.serve.offers import Offer
     from deniable.space import Space
+    from deniable.text.release import Release
+    from deniable.words import WordMechanism
 
-ACCESS_PANEL = "Access"
+ACCESS_PANEL, LIMITS_PANEL = "Access", "Limits"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
 FixedEpsilonOption = Annotated[
@@ -80,7 +89,21 @@ TokenVariableOption = Annotated[
 ]
 TokenFileOption = Annotated[
     Path | None,
-    make_option(ACCESS_PANEL, "--token-file", "File with the token that requests must bear.", metavar="FILE"),
+    make_option(
+        ACCESS_PANEL,
+        "--token-file",
+        "File with the token that requests must bear; or a line NAME TOKEN for each caller.",
+        metavar="FILE",
+    ),
+]
+CallersLedgerOption = Annotated[
+    str | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--ledger",
+        "Ledger of what each caller spends, made with --unit caller; needs --epsilon.",
+        metavar="WHERE",
+    ),
 ]
 AllowedHostsOption = Annotated[
     list[str] | None,
@@ -90,6 +113,29 @@ AllowedHostsOption = Annotated[
         "Name that requests may call the service by; may be given more than once.",
         metavar="NAME",
         default_text="localhost, 127.0.0.1, ::1 and --host",
+    ),
+]
+MaxBodyOption = Annotated[
+    int, make_option(LIMITS_PANEL, "--max-body", "Maximum size of a request.", min=1, max=1024, metavar="MIB")
+]
+MaxTextsOption = Annotated[
+    int, make_option(LIMITS_PANEL, "--max-texts", "Maximum number of texts of a request.", min=1, metavar="COUNT")
+]
+MaxWaitingOption = Annotated[
+    int,
+    make_option(
+        LIMITS_PANEL, "--max-waiting", "Maximum number of requests that wait for work.", min=1, metavar="COUNT"
+    ),
+]
+RequestTimeLimitOption = Annotated[
+    int,
+    make_option(
+        LIMITS_PANEL,
+        "--time-limit",
+        "Maximum duration of a request, waiting included.",
+        min=1,
+        max=86_400,
+        metavar="SECONDS",
     ),
 ]
 
@@ -102,13 +148,22 @@ def run_serve(
     token_file: TokenFileOption = None,
     allow_host: AllowedHostsOption = None,
     epsilon: FixedEpsilonOption = None,
+    ledger: CallersLedgerOption = None,
+    key_file: LedgerKeyOption = None,
     mechanism: OfferedMechanismOption = None,
+    unknown: UnknownOption = UnknownWordHandling.DRAW,
+    case: CaseOption = CaseHandling.LOWER,
+    keep: KeepOption = None,
     space: SpaceOption = "glove",
     metric: MetricOption = MetricName.EUCLIDEAN,
     hide: HideOption = HIDE_DEFAULT,
     model: ServedModelOption = None,
     method: ServedMethodOption = None,
     delta: ServedDeltaOption = None,
+    max_body: MaxBodyOption = 4,
+    max_texts: MaxTextsOption = 10_000,
+    max_waiting: MaxWaitingOption = 1_024,
+    time_limit: RequestTimeLimitOption = 30,
 ) -> None:
     """Serve private texts over HTTP, on this machine unless a token is given.
 
@@ -120,17 +175,35 @@ def run_serve(
     for package in ("fastapi", "httptools", "uvicorn"):
         import_extra(package, "deniable serve", "serve")
     from deniable.serve.app import create_app
+    from deniable.serve.limits import Limits
     from deniable.serve.server import bind_address, run_server
 
     access = _build_access(host, token_env, token_file, allow_host or [])
     _check_model_options(model, mechanism, method, epsilon, delta)
+    opened_ledger = LedgerChoice(ledger, key_file).open()
+    if opened_ledger is not None and epsilon is None:
+        raise InputError("--ledger counts what one release spends: fix it with --epsilon.")
+    release_options = _list_release_options(unknown, case, keep)
+    if model is not None and release_options:
+        raise InputError(
+            "--unknown, --case and --keep are about words, and --model rewrites whole texts: leave them out."
+        )
+    limits = Limits.make(body_bytes=max_body << 20, texts=max_texts, waiting=max_waiting, work_seconds=time_limit)
+    make_release = _choose_release(unknown, case, keep)
     try:
         with bind_address(host, port) as listener:  # before anything that takes long
             if model is not None and method is not None and epsilon is not None:
                 catalogue = _offer_model(model, method, epsilon, delta)
             else:
-                catalogue = _offer_words(space, metric, hide, mechanism, epsilon)
-            app = create_app(catalogue, access=access, command_options=_list_vocabulary_options(space, metric, hide))
+                catalogue = _offer_words(space, metric, hide, mechanism, epsilon, make_release)
+            app = create_app(
+                catalogue,
+                access=access,
+                limits=limits,
+                ledger=opened_ledger,
+                command_options=_list_vocabulary_options(space, metric, hide),
+                release_options=release_options,
+            )
             with show_nothing():
                 run_server(app, listener, lambda url: typer.echo(f"serving on {url}; stop with Ctrl-C", err=True))
     except BaseException as error:
@@ -165,6 +238,28 @@ def _list_vocabulary_options(space: str, metric: MetricName, hide: str) -> list[
     return [part for option, (value, default) in given.items() if value != default for part in (option, value)]
 
 
+def _list_release_options(unknown: UnknownWordHandling, case: CaseHandling, keep: Path | None) -> list[str]:
+    """Return the options of the release, where they are not the defaults."""
+    return [
+        *([] if unknown is UnknownWordHandling.DRAW else ["--unknown", unknown.value]),
+        *([] if case is CaseHandling.LOWER else ["--case", case.value]),
+        *([] if keep is None else ["--keep", str(keep)]),
+    ]
+
+
+def _choose_release(
+    unknown: UnknownWordHandling, case: CaseHandling, keep: Path | None
+) -> "Callable[[WordMechanism], Release]":
+    """Return what makes the release by a mechanism, with fresh noise.
+
+    Raises:
+        InputError: the file of public words cannot be read.
+    """
+    from deniable.text.release import Release
+
+    return functools.partial(Release, unknown=unknown.value, case=case.value, keep=read_word_list(keep))
+
+
 def _build_access(host: str, variable: str | None, path: Path | None, allowed_hosts: list[str]) -> "Access":
     """Return who may send requests.
 
@@ -184,8 +279,8 @@ def _build_access(host: str, variable: str | None, path: Path | None, allowed_ho
     return Access.of(token, [host, *allowed_hosts])
 
 
-def _read_token(variable: str | None, path: Path | None) -> str | None:
-    """Return the token, None for none.
+def _read_token(variable: str | None, path: Path | None) -> str | dict[str, str] | None:
+    """Return the token, or those of several callers by their names; None for none.
 
     Raises:
         InputError: it cannot be read, or cannot be used. No message shows it.
@@ -197,32 +292,57 @@ def _read_token(variable: str | None, path: Path | None) -> str | None:
     if path is None:
         return None
     try:
-        return path.read_text(encoding="ascii")
+        content = path.read_text(encoding="ascii")
     except UnicodeDecodeError:
         raise InputError(f"The token file {str(path)!r} must hold ASCII characters alone.") from None
     except OSError as error:
         raise InputError(f"The token file {str(path)!r} cannot be read: {error.strerror}.") from None
+    lines = [line.split() for line in content.splitlines() if line.strip()]
+    return content if len(lines) <= 1 and len(content.split()) <= 1 else _parse_callers(lines, path)
+
+
+def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
+    """Return the tokens of callers by their names.
+
+    Raises:
+        InputError: a line is no name and token, or a name is there twice.
+    """
+    tokens: dict[str, str] = {}
+    for number, parts in enumerate(lines, 1):
+        if len(parts) != 2:  # noqa: PLR2004 - a name and a token
+            raise InputError(
+                f"The token file {str(path)!r} must hold one token, or a line NAME TOKEN for each caller. "
+                f"Line {number} of those with text has {len(parts)} words."
+            )
+        if parts[0] in tokens:
+            raise InputError(f"The token file {str(path)!r} names the caller {parts[0]!r} twice: name each once.")
+        tokens[parts[0]] = parts[1]
+    return tokens
 
 
 def _offer_words(
-    source: str, metric: MetricName, hide: str, mechanism: MechanismName | None, epsilon: float | None
+    source: str,
+    metric: MetricName,
+    hide: str,
+    mechanism: MechanismName | None,
+    epsilon: float | None,
+    make_release: "Callable[[WordMechanism], Release]",
 ) -> "Catalogue":
     """Return the catalogue of word mechanisms, and show the proof of a fixed one."""
     from deniable.serve.catalogue import Catalogue, list_default_mechanisms
     from deniable.serve.offers import WordOffer
-    from deniable.text.release import Release
 
     if epsilon is not None:
         check_mechanism_epsilon(mechanism or MechanismName.AUTO, epsilon)
     word_space: Space = build_space(source, metric, hide)
     if epsilon is None:
         names = list_default_mechanisms(word_space) if mechanism is None else [mechanism.value]
-        catalogue = Catalogue.of_space(word_space, names)
+        catalogue = Catalogue.of_space(word_space, names, make_release=make_release)
         with show_passes("preparing"), expect_passes(1):
             catalogue.prepare(catalogue.default)
         return catalogue
     with show_passes("calibrating"), expect_passes(1):
-        offer = WordOffer(Release(build_word_mechanism(word_space, mechanism or MechanismName.AUTO, epsilon)))
+        offer = WordOffer(make_release(build_word_mechanism(word_space, mechanism or MechanismName.AUTO, epsilon)))
     return _fix_offer(offer)
 
 

@@ -57,9 +57,11 @@ class SynthesisFiles:
     def check(self, inputs: Sequence[Path | None], *, force: bool) -> None:
         """Raise `InputError` where a file cannot be written, or would overwrite what is read."""
         from deniable.core.files import check_outputs
+        from deniable.core.signatures import list_signature_paths
 
         parse_output_format(self.table)
-        check_outputs(self.paths, inputs, force=force)
+        signatures = list_signature_paths(self.signing_key, self.certificate)
+        check_outputs(dict.fromkeys([*self.paths, *signatures]), inputs, force=force)
 
     def write(self, contents: dict[str, bytes], *, force: bool) -> list[str]:
         """Write the contents of files by path, whole or not at all; nobody else can open the owner's.
@@ -68,17 +70,19 @@ class SynthesisFiles:
             The paths of all files that were written, the signature among them.
         """
         from deniable.core.files import open_outputs
+        from deniable.core.signatures import make_release_seal
 
         # A generator may have no baseline.
         accompanying = {role: path for role, path in self._accompanying.items() if path in contents}
         released = {"table": self.table, **accompanying}
         # The certificate comes first: nothing that is released appears without one.
         paths = [self.certificate, *released.values(), self.owner]
-        seal = None if self.signing_key is None else self.signing_key.make_seal(self.certificate, list(released))
+        seal = make_release_seal(self.signing_key, self.certificate, list(released))
         with open_outputs(*paths, force=force, owner_only=[self.owner], seal=seal) as streams:
             for stream, path in zip(streams, paths, strict=True):
                 stream.write(contents[path])
-        written_paths = [path for path in self.paths if path in contents or (seal and path == seal.path)]
+        missing_paths = {*self._accompanying.values()} - contents.keys()
+        written_paths = [path for path in self.paths if path not in missing_paths]
         note_written(*written_paths)
         return written_paths
 

@@ -109,9 +109,27 @@ class Seal:
     encode: Callable[[Sequence[bytes]], bytes]
 
 
+@dataclasses.dataclass(frozen=True)
+class NoSeal:
+    """Outputs without a seal: that of earlier ones is removed before any of these has its name.
+
+    Attributes:
+        path: where their seal would be.
+        is_seal: returns whether the file there is a seal; any other stays.
+    """
+
+    path: str
+    is_seal: Callable[[Path], bool]
+
+    def find_stale(self) -> Path | None:
+        """Return the path of the seal of earlier outputs, None where there is none."""
+        path = Path(self.path)
+        return path if self.is_seal(path) else None
+
+
 @contextlib.contextmanager
 def open_outputs(
-    *paths: str, force: bool, owner_only: Collection[str] = (), seal: Seal | None = None
+    *paths: str, force: bool, owner_only: Collection[str] = (), seal: Seal | NoSeal | None = None
 ) -> Iterator[list[BinaryIO]]:
     """Open outputs that appear together, whole, when the block ends well; otherwise nothing is left.
 
@@ -121,13 +139,16 @@ def open_outputs(
         force: overwrite files that exist; a new file has the mode of the one that it replaces.
         owner_only: those of the paths that hold facts about the private text. Nobody but their owner can ever open
             them, whatever the mode of a file that they replace.
-        seal: made of the outputs when they are complete; it appears together with them.
+        seal: made of the outputs when they are complete; it appears together with them. Or the seal that they lack: no
+            output ever stands beside that of earlier ones.
 
     Raises:
         InputError: a file exists and ``force`` is not set, or its folder does not exist or cannot be written.
     """
     targets = [None if path == PIPE else _check_output(path, force=force) for path in paths]
-    seal_target = None if seal is None else _check_output(seal.path, force=force)
+    if isinstance(seal, NoSeal) and (stale_seal := seal.find_stale()) is not None:
+        _check_output(str(stale_seal), force=force)
+    seal_target = _check_output(seal.path, force=force) if isinstance(seal, Seal) else None
     partial_paths = [target and _name_partial_path(target) for target in targets]
     with contextlib.ExitStack() as spool_stack, contextlib.ExitStack() as cleanup_stack:
         for partial_path, target in zip(partial_paths, targets, strict=True):
@@ -143,7 +164,7 @@ def open_outputs(
             ]
             yield streams
         complete_files = list(zip(partial_paths, targets, strict=True))
-        if seal is not None and seal_target is not None:
+        if isinstance(seal, Seal) and seal_target is not None:
             seal_path = _name_partial_path(seal_target)
             cleanup_stack.callback(seal_path.unlink, missing_ok=True)
             digests = [_hash_output(path, stream) for path, stream in zip(partial_paths, streams, strict=True)]
@@ -151,20 +172,25 @@ def open_outputs(
                 seal_file.write(seal.encode(digests))
             complete_files.insert(0, (seal_path, seal_target))
         spools = [stream for path, stream in zip(partial_paths, streams, strict=True) if path is None]
-        _publish_outputs(complete_files, spools)
+        _publish_outputs(complete_files, spools, seal if isinstance(seal, NoSeal) else None)
 
 
-def _publish_outputs(complete_files: Sequence[tuple[Path | None, Path | None]], spools: Sequence[BinaryIO]) -> None:
+def _publish_outputs(
+    complete_files: Sequence[tuple[Path | None, Path | None]], spools: Sequence[BinaryIO], unsealed: NoSeal | None
+) -> None:
     """Send what waits for standard output, then give the complete files their names.
 
     Args:
         complete_files: partial path and final path of each file; None for standard output.
         spools: what waits for standard output.
+        unsealed: the seal that the files lack.
     """
     for spool in spools:
         spool.seek(0)
         shutil.copyfileobj(spool, sys.stdout.buffer)
         sys.stdout.buffer.flush()
+    if unsealed is not None and (stale_seal := unsealed.find_stale()) is not None:
+        stale_seal.unlink()
     folders: dict[Path, None] = {}
     for partial_path, target in complete_files:
         if partial_path is not None and target is not None:

@@ -24,6 +24,7 @@ from deniable.core.randomness import (
     SecretBytes,
     check_key,
     derive_key_from_seed,
+    derive_stream_start,
     generate_key,
     refuse_pickling,
 )
@@ -32,6 +33,8 @@ NoiseSource = Literal["random", "keyed", "ledger", "public seed"]
 """Where noise comes from: the operating system anew for every batch, the owner's key, that of a ledger, or a public
 seed."""
 
+_NAME_LAYOUT = "deniable name 1"
+"""Keeps names apart from all noise: no stream starts with it."""
 _MAX_SEED_LENGTH = 40
 """Longest seed, sign included."""
 _SALT = secrets.token_bytes(16)
@@ -148,6 +151,14 @@ def read_key(key: Key | None) -> bytes:
         InputError: the key cannot be read.
     """
     return generate_key() if key is None else key.read()
+
+
+def derive_name(key: bytes, *parts: str) -> str:
+    """Return 32 hexadecimal digits that name some parts under a key: a keyed hash, which tells nothing of the key.
+
+    Without the key nobody can make the name, confirm a guess of the parts, or tell which key it is under.
+    """
+    return derive_stream_start(key, _NAME_LAYOUT, *parts).hex()
 
 
 def read_key_file(path: Path) -> bytes:

@@ -23,7 +23,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
-from deniable.core.files import Seal, hash_file
+from deniable.core.files import PIPE, NoSeal, Seal, hash_file
 from deniable.core.randomness import KEY_BYTES
 
 if TYPE_CHECKING:
@@ -89,6 +89,36 @@ class SigningKey:
 
     def __reduce__(self) -> NoReturn:
         raise InputError("A signing key cannot be pickled: read it from its file in the other process.")
+
+
+def make_release_seal(key: SigningKey | None, certificate_path: str, roles: Sequence[str]) -> Seal | NoSeal | None:
+    """Return the signature file of a release, for `open_outputs`; without a key, that of an earlier release goes.
+
+    Args:
+        key: signs; None for no signature.
+        certificate_path: see `SigningKey.make_seal`; nothing stands beside one that goes to standard output.
+        roles: see `SigningKey.make_seal`.
+    """
+    if key is not None:
+        return key.make_seal(certificate_path, roles)
+    return None if certificate_path == PIPE else NoSeal(certificate_path + SIGNATURE_ENDING, is_signature_file)
+
+
+def list_signature_paths(key: SigningKey | None, certificate_path: str) -> list[str]:
+    """Return the path of the signature that a release writes, or of that of an earlier release, which it removes."""
+    path = certificate_path + SIGNATURE_ENDING
+    return [path] if key is not None or is_signature_file(Path(path)) else []
+
+
+def is_signature_file(path: Path) -> bool:
+    """Return whether a file holds a signature of this package, whoever signed; one that cannot be read holds none."""
+    if not path.is_file():  # nor is a pipe opened
+        return False
+    try:
+        with path.open("rb") as file:
+            return _parse_signature(file.read(MAX_SIGNATURE_BYTES + 1)) is not None
+    except OSError:
+        return False
 
 
 def write_signing_key(path: Path) -> Path:

@@ -19,7 +19,7 @@ import pyarrow as pa
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
-from deniable.core.randomness import derive_stream_start
+from deniable.core.keys import derive_name
 from deniable.engines.released import ReleasedTable
 from deniable.engines.tallies import RecordSet, TallyFolder, digest_id, merge_tallies
 from deniable.engines.tasks import check_repeatable, check_schema, check_unique_ids, make_layout, privatize_batch
@@ -165,7 +165,7 @@ def _make_fingerprint(dataset: "Dataset", layout: TableLayout, release: Release)
     if not _has_name(release):
         return secrets.token_hex(16)
     parts = (_FINGERPRINT_LAYOUT, str(release.fingerprint), layout.id_column or "", *layout.columns)
-    return derive_stream_start(release.read_key(), dataset._fingerprint, *parts).hex()  # noqa: SLF001 - has no other name
+    return derive_name(release.read_key(), dataset._fingerprint, *parts)  # noqa: SLF001 - has no other name
 
 
 def _has_name(release: Release) -> bool:

@@ -7,6 +7,8 @@ sum of their digests is that of the run only if every record is in exactly one o
 tasks and a table that is read twice count once; what was only half read, or was cut into other parts when it was read
 again, is refused.
 
+A run under a key has a keyed hash in its file, so that one under another key, which draws other noise, is refused.
+
 A sum is that of SHA-256 digests cut to 240 bits, as integers: no two sets of ids that anyone meets by chance have one.
 
 Counts depend on the private text: the folder is for its owner alone.
@@ -24,6 +26,7 @@ from pathlib import Path
 from typing import Any
 
 from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.keys import derive_name
 from deniable.text.batches import Tally, decode_tally, encode_tally
 from deniable.text.certificate import Certificate
 from deniable.text.release import Release
@@ -101,6 +104,7 @@ class TallyFolder:
         run = {
             "layout": _LAYOUT,
             **_describe_release(release),
+            "key": _name_key(release),
             # A run with fresh noise is like no other.
             "run": secrets.token_hex(16) if self.is_fresh else "",
             "columns": list(columns),
@@ -114,7 +118,8 @@ class TallyFolder:
                 f"The folder of tallies {str(self.path)!r} cannot be made: {error.strerror}. Name another one."
             ) from None
         _check_owner_only(self.path)
-        if not _write_once(self.path / _RUN_FILE, json.dumps(run)) and _read_file(self.path / _RUN_FILE) != run:
+        is_new = _write_once(self.path / _RUN_FILE, json.dumps(run))
+        if not is_new and not _is_same_run(_read_file(self.path / _RUN_FILE), run):
             raise InputError(
                 f"The folder of tallies {str(self.path)!r} is that of another run: name a new folder for each."
             )
@@ -217,6 +222,22 @@ def make_certificate(
 def _describe_release(release: Release) -> dict[str, str]:
     """Return what the certificate says of a release, by which a folder knows that of its run."""
     return {"release": release.fingerprint or repr(release.mechanism), "noise": release.noise}
+
+
+def _name_key(release: Release) -> str | None:
+    """Return what tells the key of a run from others; None without a key, or where workers alone can read it."""
+    if release.key is None:
+        return None
+    try:
+        return derive_name(release.read_key(), _LAYOUT)
+    except InputError:
+        return None
+
+
+def _is_same_run(run: dict[str, Any], other: dict[str, Any]) -> bool:
+    """Return whether two descriptions are of one run; a key that is not known may be any."""
+    keys = {run.get("key"), other.get("key")} - {None}
+    return len(keys) < 2 and {**run, "key": None} == {**other, "key": None}  # noqa: PLR2004 - two keys differ
 
 
 def _encode_records(records: RecordSet) -> dict[str, Any]:

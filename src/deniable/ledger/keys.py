@@ -54,6 +54,20 @@ class LedgerKeys:
             state.update(len(data).to_bytes(8, "little") + data)
         return state.digest()
 
+    def hash_owners(self, persons: Sequence[str | None], record_ids: Sequence[str]) -> list[bytes]:
+        """Return the hash of whose each record is; one that names no person is a person of its own.
+
+        Args:
+            persons: (k,) names, None where none is known.
+            record_ids: (k,) of the records.
+        """
+        hashes = {person: self.hash_person(person) for person in dict.fromkeys(persons) if person is not None}
+        return [
+            # No name of a person has two parts.
+            self.hash_person("record", record_id) if person is None else hashes[person]
+            for person, record_id in zip(persons, record_ids, strict=True)
+        ]
+
     def find_stream_starts(self, fingerprints: Iterable[bytes]) -> list[bytes]:
         """Return where the noise of each cell starts under `noise`: it is a function of the fingerprint alone."""
         return derive_stream_starts(self.noise, [_NOISE_LAYOUT], ((fingerprint,) for fingerprint in fingerprints))

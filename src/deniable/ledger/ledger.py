@@ -199,8 +199,8 @@ def _read_keys(ledger: Ledger, facts: LedgerFacts) -> LedgerKeys:
     assert isinstance(key, KeyReference | SecretKey)  # noqa: S101 - __post_init__ has parsed it
     if isinstance(key, KeyReference) and key.scheme == "file" and not Path(key.name).exists():
         raise InputError(
-            f"The key of the ledger {ledger.shown_location} is not at {key.name!r}: name the file that was written with "
-            "the ledger, with --key-file."
+            f"The key of the ledger {ledger.shown_location} is not at {key.name!r}: name the file that was written "
+            "with it, with --key-file."
         )
     keys = LedgerKeys(key.read())
     if keys.check != facts.key_check:

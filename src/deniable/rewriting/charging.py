@@ -37,11 +37,5 @@ def charge_texts(ledger: Ledger, cost: Cost, cells: CellBatch) -> None:
         InputError: the ledger cannot be used.
         BudgetExceeded: its budget does not cover some rows; nothing was charged then.
     """
-    keys, numbers = ledger.keys, cells.rows.tolist()
-    persons = cells.persons or [None] * len(cells)
-    # A text that names no person is one of its own: no name of a person has two parts.
-    hashes = [
-        keys.hash_person("record", record_id) if person is None else keys.hash_person(person)
-        for person, record_id in zip(persons, cells.record_ids, strict=True)
-    ]
-    ledger.charge_afresh(cost, hashes, numbers)
+    hashes = ledger.keys.hash_owners(cells.persons or [None] * len(cells), cells.record_ids)
+    ledger.charge_afresh(cost, hashes, cells.rows.tolist())

@@ -14,8 +14,10 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deniable import __version__
-from deniable.core.errors import make_parameter_error
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.ledger import Ledger
 from deniable.serve.bodies import describe_validation
+from deniable.serve.budgets import CallerBudgets
 from deniable.serve.catalogue import Catalogue
 from deniable.serve.checks import add_check_routes
 from deniable.serve.guard import Access, Guard, describe_failure
@@ -37,7 +39,9 @@ def create_app(
     *,
     access: Access | None = None,
     limits: Limits | None = None,
+    ledger: Ledger | None = None,
     command_options: Sequence[str] = (),
+    release_options: Sequence[str] = (),
 ) -> FastAPI:
     """Return the ASGI application of a service.
 
@@ -48,16 +52,18 @@ def create_app(
         offered: a release, which is then fixed, or the catalogue of what requests may choose.
         access: who may send requests; None for anybody on this machine.
         limits: what is refused beyond; None for the defaults.
+        ledger: counts what callers spend on a fixed release; None for nobody.
         command_options: options of the vocabulary, such as ``--space FILE``, with which a command does the same.
+        release_options: options of the release, such as ``--unknown mask``, with which ``deniable privatize`` does.
 
     Raises:
-        InputError: a release with a key or a public seed: noise is always fresh.
+        InputError: a release with a key or a public seed: noise is always fresh; or a ledger that cannot count it.
     """
     if isinstance(offered, Release):
         offered = Catalogue.fix(WordOffer(offered))
     if not isinstance(offered, Catalogue):
         raise make_parameter_error("create_app", "offered", "a Release or a Catalogue", type(offered).__name__)
-    service = Service(offered, limits or Limits())
+    service = Service(offered, limits or Limits(), None if ledger is None else _count_callers(ledger, offered))
 
     @contextlib.asynccontextmanager
     async def live(_: FastAPI) -> AsyncIterator[None]:
@@ -85,13 +91,20 @@ def create_app(
     )
     app.state.service = service
     add_routes(app.router)
-    add_page_routes(app.router, command_options)
+    add_page_routes(app.router, [*command_options, *release_options])
     add_check_routes(app.router)
     add_measurement_routes(app.router, command_options)
     access = access or Access()
     access = dataclasses.replace(access, open_paths=access.open_paths | PAGE_PATHS)
     app.add_middleware(Guard, service=service, access=access)
     return app
+
+
+def _count_callers(ledger: Ledger, catalogue: Catalogue) -> CallerBudgets:
+    """Return the budgets of callers, which are charged for the one release that is offered."""
+    if not catalogue.is_fixed:
+        raise InputError("A ledger counts one release: fix it, with --epsilon or --model on the command line.")
+    return CallerBudgets(ledger, catalogue.prepare(catalogue.default).compute_cost())
 
 
 def _log_failure(_: asyncio.AbstractEventLoop, context: dict[str, Any]) -> None:

@@ -10,6 +10,7 @@ from deniable.serve.offers import Offer, WordOffer
 from deniable.serve.problems import Problem
 from deniable.space import Space
 from deniable.text.release import Release
+from deniable.words import WordMechanism
 from deniable.words.tight_exponential import MAX_DENSE_POINTS
 
 
@@ -62,9 +63,22 @@ class Catalogue:
 
     @classmethod
     def of_space(
-        cls, space: Space, mechanisms: Sequence[str], epsilons: Sequence[float] = EPSILON_LADDER, default: float = 3.0
+        cls,
+        space: Space,
+        mechanisms: Sequence[str],
+        epsilons: Sequence[float] = EPSILON_LADDER,
+        default: float = 3.0,
+        *,
+        make_release: Callable[[WordMechanism], Release] = Release,
     ) -> "Catalogue":
         """Return the catalogue of some word mechanisms on a space, at the epsilons of a ladder.
+
+        Args:
+            space: the words that releases draw from.
+            mechanisms: their names; the first is the default.
+            epsilons: those that may be chosen.
+            default: one of them.
+            make_release: returns the release by a mechanism, with the options that all have.
 
         Raises:
             InputError: the default is not on the ladder.
@@ -75,7 +89,7 @@ class Catalogue:
             raise InputError(f"The default epsilon must be one of {format_epsilons(epsilons)}. Got {default:g}.")
 
         def build(choice: Choice) -> Offer:
-            return WordOffer(Release(mechanism(choice.mechanism, space, epsilon=choice.epsilon)))
+            return WordOffer(make_release(mechanism(choice.mechanism, space, epsilon=choice.epsilon)))
 
         return cls(mechanisms, sorted(epsilons), default, build, is_fixed=False)
 

@@ -23,9 +23,12 @@ from deniable.serve.jobs import JobResponse, JobSlot, Report
 from deniable.serve.offers import WordOffer
 from deniable.serve.routes import describe_body, get_service
 from deniable.space import Space
+from deniable.text.certificate import CERTIFICATE_SCHEMA
 
 CHECKING_SECONDS = 180.0
 """How long a check may take; a proof in the default space takes some ten seconds on an idle machine."""
+MIN_CHECKED_EPSILON = 1e-9
+"""Of certificates of words that are checked: below it rounding alone decides, and nothing sifts the pairs."""
 
 
 class CheckBody(BaseModel):
@@ -63,16 +66,30 @@ def check_document(request: CheckRequest, _: Report) -> dict[str, Any]:
         request: the certificate.
 
     Raises:
-        InputError: the document is no certificate that can be checked, the key is none, or nothing says which table
-            was signed.
+        InputError: the document is no certificate that can be checked here, the key is none, or nothing says which
+            table was signed.
     """
     if request.body.table_sha256 is not None and request.body.public_key is None:
         raise InputError("The table is compared with what was signed: give the owner's public key, or leave it out.")
     content = request.body.certificate.encode("utf-8", "surrogatepass")
     document = parse_certificate(content)
+    _check_epsilon(document)
     signature = _check_signature(request.body, content)
     check = check_certificate(document, _choose_space(document, request.space))
     return _encode_check(dataclasses.replace(check, signature=signature))
+
+
+def _check_epsilon(document: dict[str, Any]) -> None:
+    """Raise `InputError` for a mechanism of words whose epsilon is so small that a check may take minutes."""
+    stated = document.get("mechanism")
+    epsilon = (
+        stated.get("epsilon") if document.get("schema") == CERTIFICATE_SCHEMA and isinstance(stated, dict) else None
+    )
+    if isinstance(epsilon, int | float) and 0 < epsilon < MIN_CHECKED_EPSILON:
+        raise InputError(
+            f"The service checks epsilons of at least {MIN_CHECKED_EPSILON:g}. Got {epsilon:g}: use deniable "
+            "certificate check FILE."
+        )
 
 
 def _choose_space(document: dict[str, Any], space: Space | None) -> Space | None:

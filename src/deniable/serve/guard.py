@@ -6,7 +6,7 @@ import hmac
 import logging
 import time
 import traceback
-from collections.abc import Collection, Iterable
+from collections.abc import Collection, Iterable, Mapping
 from http import HTTPStatus
 from urllib.parse import urlsplit
 
@@ -14,6 +14,7 @@ from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.core.errors import InputError
+from deniable.serve.budgets import ANYBODY
 from deniable.serve.problems import Problem, make_busy_problem
 from deniable.serve.service import Service
 
@@ -29,6 +30,7 @@ _DEFAULT_HEADERS = {
     b"x-content-type-options": b"nosniff",
 }
 """Headers of every response, unless its route sets them."""
+_CALLER = "deniable.caller"
 _LOGGER = logging.getLogger("deniable.serve")
 
 
@@ -37,25 +39,39 @@ class Access:
     """Who may send requests.
 
     Attributes:
-        token_digest: SHA-256 of the token that a request must bear; None for no token.
+        callers: names of those who may send requests, by the SHA-256 of the token that each bears; none for anybody.
         hosts: names that a request may call this service by, against DNS rebinding.
         open_paths: that need no token.
     """
 
-    token_digest: bytes | None = dataclasses.field(default=None, repr=False)
+    callers: Mapping[bytes, str] = dataclasses.field(default_factory=dict, repr=False)
     hosts: frozenset[str] = LOOPBACK_NAMES
     open_paths: frozenset[str] = frozenset({HEALTH_PATH})
 
     @classmethod
-    def of(cls, token: str | None = None, hosts: Collection[str] = (), open_paths: Collection[str] = ()) -> "Access":
+    def of(
+        cls,
+        token: str | Mapping[str, str] | None = None,
+        hosts: Collection[str] = (),
+        open_paths: Collection[str] = (),
+    ) -> "Access":
         """Return the access for a token, under the loopback names and further hosts.
 
+        Args:
+            token: that all requests bear; or the tokens of several callers, by their names; None for none.
+            hosts: further names of the service.
+            open_paths: that need no token.
+
         Raises:
-            InputError: the token is too short, or has characters that no header can hold.
+            InputError: a token is too short, has characters that no header can hold, or is that of two callers.
         """
         names = LOOPBACK_NAMES | {name.lower().strip("[]") for name in hosts}
         paths = frozenset({HEALTH_PATH, *open_paths})
-        return cls(None if token is None else _digest_token(check_token(token)), names, paths)
+        tokens = token if isinstance(token, Mapping) else {} if token is None else {ANYBODY: token}
+        callers = {_digest_token(check_token(one)): name for name, one in tokens.items()}
+        if len(callers) < len(tokens):
+            raise InputError("Two callers have one token: give each a token of its own.")
+        return cls(callers, names, paths)
 
 
 def check_token(token: str) -> str:
@@ -117,9 +133,8 @@ class Guard:
         host = check_host(_list_values(headers, b"host"), self._access.hosts)
         if scope["method"] not in _SAFE_METHODS:
             _refuse_cross_site(headers, host)
-        digest = self._access.token_digest
-        if digest is not None and scope["path"] not in self._access.open_paths:
-            _check_bearer(_list_values(headers, b"authorization"), digest)
+        if self._access.callers and scope["path"] not in self._access.open_paths:
+            scope[_CALLER] = _find_bearer(_list_values(headers, b"authorization"), self._access.callers)
         if self._service.is_draining and scope["path"] != HEALTH_PATH:
             raise make_busy_problem("The service is stopping: send the request to another one, or later.", 5)
 
@@ -182,13 +197,24 @@ def _get_netloc(origin: str) -> str:
         return ""
 
 
-def _check_bearer(values: list[str], digest: bytes) -> None:
-    """Raise `Problem` where a request does not bear the token; the comparison takes the same time for all."""
+def _find_bearer(values: list[str], callers: Mapping[bytes, str]) -> str:
+    """Return the name of the caller whose token a request bears; the comparison takes the same time for all.
+
+    Raises:
+        Problem: it bears none.
+    """
     scheme, _, token = (values[0] if len(values) == 1 else "").partition(" ")
-    is_right = hmac.compare_digest(_digest_token(token.strip()), digest)
-    if not is_right or scheme.lower() != "bearer":
+    digest = _digest_token(token.strip())
+    found = [name for known, name in callers.items() if hmac.compare_digest(digest, known)]
+    if not found or scheme.lower() != "bearer":
         detail = "The request must bear the token of this service: Authorization: Bearer TOKEN."
         raise Problem(401, detail, {"www-authenticate": "Bearer"})
+    return found[0]
+
+
+def get_caller(scope: Scope) -> str:
+    """Return the name of the caller whose request this is, as the guard found it."""
+    return str(scope.get(_CALLER, ANYBODY))
 
 
 def _digest_token(token: str) -> bytes:

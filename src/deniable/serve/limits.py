@@ -4,6 +4,8 @@ import dataclasses
 
 EPSILON_LADDER = (0.5, 1.0, 1.5, 2.0, 2.3, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0)
 """Epsilons that requests may choose from: every mechanism has a law for each, which takes seconds to compute."""
+MIN_PENDING_BODIES = 4
+"""Bodies of the largest size that are read or worked on at a time, at least."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,3 +35,11 @@ class Limits:
     body_seconds: float = 10.0
     work_seconds: float = 30.0
     idle_seconds: float = 15.0
+
+    @classmethod
+    def make(cls, *, body_bytes: int, texts: int, waiting: int, work_seconds: float) -> "Limits":
+        """Return the limits that an operator chooses; several bodies of the largest size can always be pending."""
+        pending_bytes = max(cls.pending_bytes, MIN_PENDING_BODIES * body_bytes)
+        return cls(
+            body_bytes=body_bytes, pending_bytes=pending_bytes, texts=texts, waiting=waiting, work_seconds=work_seconds
+        )

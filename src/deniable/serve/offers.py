@@ -17,6 +17,7 @@ from deniable.core.cache import NotCached, require_cache
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict, limit_status
 from deniable.core.guarantees import encode_guarantee
+from deniable.ledger import Cost
 from deniable.text.batches import CellBatch, Tally
 from deniable.text.certificate import Certificate, describe_attacker
 from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
@@ -98,6 +99,18 @@ class Offer(abc.ABC):
     @abc.abstractmethod
     def description(self) -> dict[str, Any]:
         """How texts are released, as every answer says it."""
+
+    @abc.abstractmethod
+    def count_units(self, released: PrivateTexts) -> int:
+        """Return how many units of the guarantee texts hold, which a ledger counts."""
+
+    @abc.abstractmethod
+    def compute_cost(self) -> Cost:
+        """Return what one unit costs, as a ledger counts it.
+
+        Raises:
+            InputError: the guarantee is not proved.
+        """
 
     def find_verdict(self) -> Verdict | None:
         """Return the verdict if it is known in this process or in the cache, else None; nothing is proved."""
@@ -206,6 +219,14 @@ class WordOffer(Offer):
             [batch.unknown_mask[place] for place in slices],
         )
 
+    def count_units(self, released: PrivateTexts) -> int:
+        """Return the number of words, kept ones among them."""
+        return sum(released.lengths)
+
+    def compute_cost(self) -> Cost:
+        """Return what one word costs."""
+        return self.release.cost
+
     def prove(self) -> Verdict:
         """Return the verdict on the mechanism's law."""
         return self.verdict or self._keep_verdict(verify(self.release.mechanism))
@@ -260,6 +281,16 @@ class RecordOffer(Offer):
         rewritten = iter(rewrite_texts(self.method, [text for text in texts if text is not None]))
         new_texts = [None if text is None else next(rewritten) for text in texts]
         return PrivateTexts(new_texts, [0 if text is None else len(text.split()) for text in new_texts])
+
+    def count_units(self, released: PrivateTexts) -> int:
+        """Return the number of texts."""
+        return len(released.texts) - released.texts.count(None)
+
+    def compute_cost(self) -> Cost:
+        """Return what one text costs."""
+        from deniable.rewriting.charging import make_method_cost  # noqa: PLC0415 - loads torch
+
+        return make_method_cost(self.method)
 
     def prove(self) -> Verdict:
         """Return the verdict on the method."""

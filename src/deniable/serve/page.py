@@ -60,8 +60,8 @@ def add_page_routes(router: APIRouter, command_options: Sequence[str] = ()) -> N
 
     Args:
         router: of the application.
-        command_options: options of the vocabulary that the service was started with, for the command that the page
-            shows.
+        command_options: options of vocabulary and release that the service was started with, for the command that the
+            page shows.
     """
     policy = build_policy()
 

@@ -12,6 +12,7 @@ from starlette.responses import Response
 from deniable import __version__
 from deniable.serve.bodies import ChoiceBody, ExplainBody, PrivatizeBody, TuneBody, read_body
 from deniable.serve.explanation import explain_word
+from deniable.serve.guard import get_caller
 from deniable.serve.ladder import describe_ladder
 from deniable.serve.metrics import METRICS_TYPE
 from deniable.serve.offers import Offer, PrivateTexts, WordOffer
@@ -63,7 +64,10 @@ async def report_health(request: Request) -> Response:
 
 
 async def list_options(request: Request) -> Response:
-    """Say what the service offers: whether its release is fixed, mechanisms, epsilons, limits, version."""
+    """Say what the service offers: whether its release is fixed, mechanisms, epsilons, limits, version.
+
+    ``shows_words`` says whether a request may ask for the pieces of a text.
+    """
     service = get_service(request)
     catalogue, default = service.catalogue, service.catalogue.default
     offer = catalogue.get(default)
@@ -75,7 +79,9 @@ async def list_options(request: Request) -> Response:
             "epsilons": list(catalogue.epsilons),
             "default": dataclasses.asdict(default),
             "release": None if offer is None else offer.description,
+            "shows_words": isinstance(offer, WordOffer) and has_pieces(offer.release),
             "limits": dataclasses.asdict(service.limits),
+            "budget": None if service.budgets is None else service.budgets.describe(),
         }
     )
 
@@ -92,7 +98,7 @@ async def privatize_texts(request: Request) -> Response:
     body = await read_body(request, service, PrivatizeBody)
     offer = await service.find_offer(body.mechanism, body.epsilon)
     shown = _check_shown(offer, body)
-    released = await service.privatize(offer, body.texts)
+    released = await service.privatize(offer, body.texts, get_caller(request.scope))
     response = make_json_response({"texts": released.texts, "release": offer.description})
     if shown is None:
         return response

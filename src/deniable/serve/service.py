@@ -5,6 +5,7 @@ from collections.abc import Callable, Sequence
 from typing import TypeVar
 
 from deniable.core.errors import InputError
+from deniable.serve.budgets import ANYBODY, CallerBudgets
 from deniable.serve.catalogue import Catalogue, Choice
 from deniable.serve.lanes import MAX_SHORT_CHARACTERS, BatchLane, CallLane
 from deniable.serve.limits import Limits
@@ -24,6 +25,7 @@ class Service:
     Args:
         catalogue: what is offered.
         limits: what is refused beyond.
+        budgets: of callers, which are charged before a text leaves; None where nobody counts.
 
     Attributes:
         metrics: counts.
@@ -32,8 +34,8 @@ class Service:
         is_draining: whether the service ends: requests in work are finished, new ones refused.
     """
 
-    def __init__(self, catalogue: Catalogue, limits: Limits) -> None:
-        self.catalogue, self.limits, self.metrics = catalogue, limits, Metrics()
+    def __init__(self, catalogue: Catalogue, limits: Limits, budgets: CallerBudgets | None = None) -> None:
+        self.catalogue, self.limits, self.metrics, self.budgets = catalogue, limits, Metrics(), budgets
         self.pending_bytes = self.open_requests = 0
         self.is_draining = False
         self._unavailable: dict[Choice, str] = {}
@@ -54,11 +56,11 @@ class Service:
             raise Problem(422, self._unavailable[choice])
         return self.catalogue.get(choice) or await self._prepare(choice)
 
-    async def privatize(self, offer: Offer, texts: Sequence[str | None]) -> PrivateTexts:
-        """Return texts privatized, and count them.
+    async def privatize(self, offer: Offer, texts: Sequence[str | None], caller: str = ANYBODY) -> PrivateTexts:
+        """Return texts privatized, counted, and charged to the caller where there is a ledger.
 
         Raises:
-            Problem: a text is too long, or the service is busy.
+            Problem: a text is too long, the service is busy, or the caller's budget does not cover the texts.
         """
         limit = self.limits.characters
         size = 0
@@ -74,9 +76,19 @@ class Service:
             released = await lane.privatize(offer, texts)
         except InputError as error:
             raise Problem(422, "texts: they cannot be privatized by this service's release.") from error
+        await self._charge(caller, offer.count_units(released))
         offer.count(released)
         self.metrics.count_texts(len(released.texts), sum(released.lengths))
         return released
+
+    async def _charge(self, caller: str, units: int) -> None:
+        """Charge a caller for what was drawn and did not leave yet; where it may not leave, it is forgotten."""
+        if self.budgets is None or not units:
+            return
+        if self.budgets.has_paid(caller, units):
+            self.budgets.pay(caller, units)
+        else:
+            await asyncio.to_thread(self.budgets.pay, caller, units)
 
     async def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return ``function(*arguments)``, computed beside the event loop, one such call at a time.

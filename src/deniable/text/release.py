@@ -297,12 +297,7 @@ class Release:
     ) -> tuple[list[bytes], int]:
         """Charge all cells; return where their streams start, and how many were not charged before."""
         keys, units = ledger.keys, np.diff(lexed.offsets).tolist()
-        # A text that names no person is one of its own: no name of a person has two parts.
-        owners = cells.persons or [None] * len(cells)
-        persons = [
-            keys.hash_person("record", record_id) if owner is None else keys.hash_person(owner)
-            for owner, record_id in zip(owners, cells.record_ids, strict=True)
-        ]
+        persons = keys.hash_owners(cells.persons or [None] * len(cells), cells.record_ids)
         named = ((person, *name) for person, name in zip(persons, names, strict=True))
         fingerprints = keys.fingerprint_cells(self.fingerprint or "", named)
         drawn = [cell for cell, count in enumerate(units) if count]

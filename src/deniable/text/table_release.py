@@ -9,7 +9,7 @@ import numpy as np
 
 from deniable.core.errors import BudgetExceeded, InputError
 from deniable.core.files import PIPE, check_outputs, open_input, open_outputs
-from deniable.core.signatures import SIGNATURE_ENDING, SigningKey
+from deniable.core.signatures import SIGNATURE_ENDING, SigningKey, list_signature_paths, make_release_seal
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
 from deniable.text.certificate import Certificate
 from deniable.text.encoded import Texts, join_texts, take_texts
@@ -143,7 +143,7 @@ def write_released_table(
     """
     check_release_paths(files)
     files.layout.check_text_columns()
-    seal = None if files.signing_key is None else files.signing_key.make_seal(files.certificate, ["table"])
+    seal = make_release_seal(files.signing_key, files.certificate, ["table"])
     with (
         # The certificate comes first: no released table appears without one.
         open_outputs(files.certificate, files.target, force=files.force, seal=seal) as (certificate_file, sink),
@@ -280,7 +280,9 @@ def _open_run_journal(
 
 def check_release_paths(files: ReleaseFiles) -> None:
     """Raise `InputError` where the outputs cannot be written, or would destroy what is read; see `check_outputs`."""
-    check_outputs(files.outputs, [files.source, *files.input_paths], force=files.force)
+    signatures = list_signature_paths(files.signing_key, files.certificate)
+    outputs = [files.target, files.certificate, *signatures]
+    check_outputs(outputs, [files.source, *files.input_paths], force=files.force)
 
 
 class TableReleaser:

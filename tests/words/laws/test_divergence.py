@@ -101,7 +101,7 @@ def test_the_bound_of_the_family_is_its_formula(small_space, alpha):
     assert found == pytest.approx(expected, rel=1e-5, abs=1e-6 / (alpha - 1))
 
 
-@pytest.mark.parametrize("scale", [0.05, 1.0, 3.0, 60.0, 1e7])
+@pytest.mark.parametrize("scale", [1e-22, 1e-13, 5e-10, 1e-5, 0.05, 1.0, 3.0, 60.0, 1e7])
 @pytest.mark.parametrize("cutoff", [math.inf, 4.0, 0.1])
 def test_sifted_losses_are_those_of_all_pairs(glove_2000, scale, cutoff):
     """What float32 sifts and float64 decides is the largest loss and reach of all pairs."""

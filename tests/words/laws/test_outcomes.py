@@ -80,7 +80,7 @@ def test_several_laws(request, name, order):
     assert len({recovered for _, recovered in together}) == 4
 
 
-@pytest.mark.parametrize("scale", [0.05, 1.0, 3.0, 60.0, 1e7, 1e200])
+@pytest.mark.parametrize("scale", [1e-22, 1e-13, 5e-10, 1e-5, 0.05, 1.0, 3.0, 60.0, 1e7, 1e200])
 @pytest.mark.parametrize("cutoff", [math.inf, 4.0, 0.1])
 def test_sifted_guesses_are_those_of_all_pairs(glove_2000, scale, cutoff):
     """What float32 sifts and float64 decides is what float64 alone finds, also of words without a prior."""

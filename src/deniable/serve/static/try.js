@@ -203,7 +203,8 @@ async function privatizeTexts(texts, choice, signal) {
 /** Return the next texts, so few that the service answers soon. */
 function takeBatch(texts, first) {
   let last = first;
-  for (let characters = 0; last < texts.length && last - first < BATCH_TEXTS; last += 1) {
+  const count = Math.min(BATCH_TEXTS, options.limits.texts);
+  for (let characters = 0; last < texts.length && last - first < count; last += 1) {
     characters += (texts[last] ?? "").length;
     if (last > first && characters > BATCH_CHARACTERS) break;
   }
@@ -212,10 +213,10 @@ function takeBatch(texts, first) {
 
 async function requestBatch(texts, choice, signal) {
   if (!hasWords()) return post("v1/privatize", { texts }, signal);
-  return post("v1/privatize", { texts, ...choice, show: "words" }, signal);
+  return post("v1/privatize", { texts, ...choice, ...(options.shows_words ? { show: "words" } : {}) }, signal);
 }
 
-/** Return the pieces of a text; a text that was rewritten as a whole is one piece. */
+/** Return the pieces of a text; a text whose words cannot be told apart is one piece. */
 function readPieces({ texts, pieces }, originals, place) {
   if (pieces) return pieces[place];
   if (texts[place] === null) return null;
@@ -229,7 +230,7 @@ function showResult(input, column, { rows, release, step }) {
   find("try-download").dataset.name = addEnding(input.name, "private");
   fillFacts(find("try-facts"), listFacts(rows, release, step));
   textTable.fill(rows);
-  find("try-legend").hidden = !hasWords();
+  find("try-legend").hidden = !options.shows_words;
   showNotes(input, column, release);
   find("try-result").hidden = false;
   find("try-result-title").focus();
@@ -245,7 +246,7 @@ function listFacts(rows, release, step) {
   ];
   const hidden = describeHidden(rows);
   if (hidden) facts.push(["hidden", hidden]);
-  facts.push(["whole texts", describeWhole(lengths, step)]);
+  if (options.shows_words) facts.push(["whole texts", describeWhole(lengths, step)]);
   return facts;
 }
 

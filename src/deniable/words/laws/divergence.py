@@ -34,6 +34,10 @@ _MAX_SINGLE_INPUTS = 2_048
 """Inputs whose rows are looked at in place of all pairs."""
 _FIRST_INPUTS = 32
 """Inputs of each extreme whose rows are looked at before the pairs are sifted."""
+_SUM_UNIT = 2.0**-50
+"""Covers a few roundings of sums in float64."""
+_MIN_REST = 1e-15
+"""Nats whose square float32 holds to full precision."""
 _MAX_SIFTED_SCALE = 1e15
 """Scale, by the unit of the bounds on squares, up to which float32 holds the squares of losses."""
 _LOG_ROUNDING = 2.0**-48
@@ -189,7 +193,7 @@ def _sift_extremes(
     start = max(first_losses), max(first_reaches)
     bounds = space.square_bounds
     unit, gaps = (math.nan, logs) if bounds is None else (bounds.unit, bounds.gaps)
-    middle = float(logs.max() + logs.min()) / 2
+    middle, spread = float(logs.max() + logs.min()) / 2, float(logs.max() - logs.min())
     single_logs = (logs - middle).astype(np.float32)
     single_gaps = np.nextafter(gaps.astype(np.float32), np.float32(np.inf))
 
@@ -201,6 +205,7 @@ def _sift_extremes(
             single_logs,
             single_gaps,
             middle,
+            spread,
             rows.start,
             columns.start,
             kernel.scale,
@@ -223,6 +228,7 @@ def _find_tile_extremes(  # pragma: no cover - compiled
     single_logs: SingleArray,
     gaps: SingleArray,
     middle: float,
+    spread: float,
     first: int,
     column: int,
     scale: float,
@@ -238,8 +244,10 @@ def _find_tile_extremes(  # pragma: no cover - compiled
     far = np.float32(scale * cutoff * (1.0 + SINGLE_ROUNDING))
     for i in range(lower_bounds.shape[0]):
         squares, row_log, row_gap = lower_bounds[i], single_logs[first + i], gaps[first + i]
-        error = (abs(loss) + abs(reach) + 2 * abs(middle)) * SINGLE_ROUNDING
-        single_loss, single_reach = np.float32(loss - error), np.float32(reach - middle - error)
+        # The numbers of float32 are differences, which rounding is relative to; those of float64 are not.
+        error = (abs(middle) + abs(reach)) * _SUM_UNIT + _MIN_REST
+        single_loss = np.float32(loss - (abs(loss) + 2 * spread) * SINGLE_ROUNDING - error)
+        single_reach = np.float32(reach - middle - (abs(reach - middle) + spread) * SINGLE_ROUNDING - error)
         hits = np.int32(0)
         for j in range(squares.size):
             square = steepness * max(squares[j] + (row_gap + column_gaps[j]), np.float32(0.0))

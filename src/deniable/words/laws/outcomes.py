@@ -21,8 +21,8 @@ from deniable.words.laws.law import RowFunction
 
 _FIRST_INPUTS = 256
 """Inputs whose rows are looked at in float64, before the rest are sifted in float32."""
-_MIN_SINGLE, _MIN_STEEPNESS_ROOT, _MAX_STEEPNESS_ROOT = 1e-18, 1e-6, 1e15
-"""Numbers whose squares, or products with squares of distances, float32 holds to full precision."""
+_MIN_SINGLE, _MAX_STEEPNESS_ROOT = 1e-18, 1e15
+"""Numbers whose squares float32 holds to full precision; products below the least square are candidates anyway."""
 
 
 def compute_exponential_outcomes(
@@ -173,7 +173,7 @@ def _make_single_heights(kernel: ExponentialKernel, height: FloatArray, unit: fl
     """Return the heights rounded up, and s^2 in the units of the bounds on squares, rounded down."""
     # Beyond what float32 holds less is said of a pair, or nothing.
     root = min(kernel.scale * unit * (1 - SINGLE_ROUNDING), _MAX_STEEPNESS_ROOT)
-    steepness = root**2 if root > _MIN_STEEPNESS_ROOT else 0.0
+    steepness = root**2 if root > _MIN_SINGLE else 0.0
     return np.nextafter(height.astype(np.float32), np.float32(np.inf)), np.float32(steepness)
 
 

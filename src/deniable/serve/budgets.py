@@ -1,0 +1,85 @@
+"""What callers spend, counted in a ledger: charged and committed before a private text leaves.
+
+Noise stays fresh and every request pays. None is recognised by its text: a repeat that costs nothing would confirm a
+guess. So that not each request waits for the disk, a caller pays for some words ahead; what is left of them when the
+service stops is lost to the caller, and never to the account.
+"""
+
+import threading
+
+from deniable.core.errors import BudgetExceeded, InputError
+from deniable.ledger import Cost, Ledger
+from deniable.serve.problems import Problem
+
+CALLER = "caller"
+"""Unit of a ledger that counts for a service."""
+ANYBODY = "anybody"
+"""The one caller of a service without tokens."""
+_MAX_AHEAD, _AHEAD_SHARE = 1_000, 100
+"""Units that are paid ahead at most, and the share of a caller's budget that they may take, as its denominator."""
+_BUDGET_SPENT = 429
+
+
+class CallerBudgets:
+    """The budgets of the callers of one service.
+
+    Args:
+        ledger: whose unit is a caller.
+        cost: of one word, or of one text that is rewritten as a whole.
+
+    Raises:
+        InputError: the ledger has another unit, no such account, or cannot be reached.
+    """
+
+    def __init__(self, ledger: Ledger, cost: Cost) -> None:
+        if ledger.facts.unit != CALLER:
+            raise InputError(
+                f"The ledger {ledger.shown_location} counts for each {ledger.facts.unit}, and a service knows callers: "
+                "make one with deniable ledger create --unit caller."
+            )
+        ledger.check_account(cost)
+        self._ledger, self._cost, self._lock = ledger, cost, threading.Lock()
+        self._ahead = max(1, min(_MAX_AHEAD, self._count_affordable() // _AHEAD_SHARE))
+        self._paid: dict[str, int] = {}
+
+    def pay(self, caller: str, units: int) -> None:
+        """Charge a caller; when this returns, the charge is on disk.
+
+        Args:
+            caller: its name.
+            units: what is about to leave.
+
+        Raises:
+            Problem: the budget does not cover it, or the ledger cannot be reached: nothing may leave then.
+        """
+        with self._lock:
+            if self._paid.get(caller, 0) < units:
+                self._pay_ahead(caller, units)
+            self._paid[caller] = self._paid.get(caller, 0) - units
+
+    def has_paid(self, caller: str, units: int) -> bool:
+        """Return whether a charge needs no disk."""
+        return self._paid.get(caller, 0) >= units
+
+    def describe(self) -> str:
+        """Return what no caller may exceed, in plain words."""
+        return self._ledger.describe_caps()
+
+    def _pay_ahead(self, caller: str, units: int) -> None:
+        missing = units - self._paid.get(caller, 0)
+        person = self._ledger.keys.hash_person(caller)
+        for amount in dict.fromkeys((max(missing, self._ahead), missing)):
+            try:
+                self._ledger.charge_afresh(self._cost, [person], [0], amount)
+            except BudgetExceeded:
+                continue
+            except InputError as error:
+                raise Problem(503, "The ledger cannot be reached, so no text may leave: try again later.") from error
+            self._paid[caller] = self._paid.get(caller, 0) + amount
+            return
+        raise Problem(_BUDGET_SPENT, f"The budget of this caller is spent: the ledger allows {self.describe()}.")
+
+    def _count_affordable(self) -> int:
+        """Return about how many units a caller may spend in all."""
+        caps, amounts = self._ledger.facts.caps[self._cost.account], self._cost.amounts
+        return max(cap // amount for cap, amount in zip(caps, amounts, strict=True) if amount) if any(amounts) else 1
