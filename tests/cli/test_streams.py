@@ -26,7 +26,7 @@ def test_a_full_standard_output(place):
             text=True,
             check=False,
         )
-    assert (done.returncode, select_messages(done.stderr)) == (2, f"deniable: {message}.\n")
+    assert (done.returncode, select_messages(done.stderr)) == (2, f"deniable: {message}. Free some space, and run the same command again.\n")
     assert sorted(place.iterdir()) == before
 
 

@@ -18,7 +18,7 @@ from deniable.cli.explain import run_explain
 from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
 from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
-from deniable.cli.outcome import describe_outputs, forget_outputs
+from deniable.cli.outcome import describe_outputs, describe_remedy, forget_outputs, watch_outputs
 from deniable.cli.predict import run_predict
 from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
@@ -104,7 +104,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.filterwarnings("ignore", module="sklearn")
     command = typer.main.get_command(app)
     try:
-        with watch_command():
+        with watch_outputs(), watch_command():
             code = command.main(
                 args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
             )
@@ -130,7 +130,7 @@ def _describe_error(error: BaseException) -> str:
         return "the reader of the output went away."
     if isinstance(error, OSError) and error.strerror:
         location = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror}{location}: {describe_outputs()}."
+        return f"{error.strerror}{location}: {describe_outputs()}.{describe_remedy(error)}"
     if isinstance(error, MemoryError):
         return (
             f"out of memory: {describe_outputs()}. Give fewer or shorter rows, a smaller vector file, or smaller sizes."
@@ -188,7 +188,13 @@ def _print_failure(message: str) -> int:
 
 def run() -> NoReturn:
     """Entry point of the console script."""
-    for name in ("SIGTERM", "SIGHUP"):
-        if hasattr(signal, name):
-            signal.signal(getattr(signal, name), _raise_interrupt)
-    sys.exit(main())
+    signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
+    try:
+        for number in signals:
+            signal.signal(number, _raise_interrupt)
+        code = main()
+        for number in (*signals, signal.SIGINT):  # there is nothing left to interrupt
+            signal.signal(number, signal.SIG_IGN)
+    except KeyboardInterrupt:  # before the command began, or after it ended
+        code = _print_failure(f"interrupted: {describe_outputs()}.")
+    sys.exit(code)
