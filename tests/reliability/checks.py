@@ -14,6 +14,7 @@ from tests.reliability.runs import SHORT, Fault, Run
 State = Literal["absent", "old", "new", "broken"]
 """Of an output: as it was, whole and new, or anything else."""
 OLD = b"old\n"
+COULD_NOT_RUN = 2
 
 
 def read_states(command: Command, run: Run, old: Path | None, new: Mapping[str, bytes]) -> dict[str, State]:
@@ -38,28 +39,33 @@ def read_states(command: Command, run: Run, old: Path | None, new: Mapping[str, 
 
 
 def _is_whole(path: Path, example: bytes, *, is_repeatable: bool) -> bool:
-    """Return whether a file is whole: what another run wrote, or where runs differ, something of its form.
-
-    Certificates say how many seconds a proof took, and differ in that.
-    """
+    """Return whether a file is whole: what another run wrote, or where runs differ, something of its form."""
     content = path.read_bytes()
     if path.suffix in {".json", ".sig"}:
-        try:
-            document, other = json.loads(content), json.loads(example)
-        except ValueError:
-            return False
-        if not is_repeatable or path.suffix == ".sig":
-            return sorted(document) == sorted(other)
-        for parts in (document, other):
-            parts.get("verification", {}).pop("seconds", None)
-        return bool(document == other)
+        return _is_same_document(content, example, is_exact=is_repeatable and path.suffix == ".json")
     if is_repeatable:
         return content == example
     if path.suffix == ".pt":
         return zipfile.is_zipfile(path)
     if path.suffix == ".csv":
         return content.endswith(b"\n") and content.split(b"\n")[0] == example.split(b"\n")[0]
-    return bool(content) and content[-6:] == example[-6:] if path.suffix == ".html" else len(content) == len(example)
+    return content[-6:] == example[-6:] if path.suffix == ".html" else len(content) == len(example)
+
+
+def _is_same_document(content: bytes, example: bytes, *, is_exact: bool) -> bool:
+    """Return whether two JSON texts say the same, or have the same fields.
+
+    Certificates say how many seconds a proof took, and differ in that.
+    """
+    try:
+        document, other = json.loads(content), json.loads(example)
+    except ValueError:
+        return False
+    if not is_exact:
+        return sorted(document) == sorted(other)
+    for parts in (document, other):
+        parts.get("verification", {}).pop("seconds", None)
+    return bool(document == other)
 
 
 def find_faults(command: Command, run: Run, fault: Fault, states: Mapping[str, State], before: State) -> list[str]:
@@ -121,27 +127,28 @@ def _check_files(command: Command, run: Run, fault: Fault, *, is_killed: bool) -
 
 def _check_ending(run: Run, fault: Fault, *, is_done: bool) -> list[str]:
     """Return what is wrong with exit code and messages."""
-    lines = run.err.splitlines()
-    problems = []
-    if "Traceback" in run.err or "Exception ignored" in run.err:
-        problems.append("a traceback is shown")
-    if "internal error" in run.err:
-        problems.append("it calls itself an internal error")
-    errors = [line for line in lines if line.startswith("deniable: ")]
+    errors = [line for line in run.err.splitlines() if line.startswith("deniable: ")]
+    problems = [
+        f"it shows {what!r}" for what in ("Traceback", "Exception ignored", "internal error") if what in run.err
+    ]
     if run.code == 0:
-        if not is_done:
-            problems.append("it exits with 0, and outputs are missing")
+        problems += [] if is_done else ["it exits with 0, and outputs are missing"]
         return problems + (["it exits with 0, and says what failed"] if errors else [])
     if run.code == -signal.SIGTERM and fault.killing == signal.SIGTERM:
         return problems  # before the program has begun
-    if run.code != 2:
+    if run.code != COULD_NOT_RUN:
         problems.append(f"it exits with {run.code}")
-    if len(errors) != 1 or lines[-1:] != errors:
-        problems.append(f"{len(errors)} lines say what failed")
-    elif is_done and "nothing was written" in errors[0]:
-        problems.append("it says that nothing was written, and all is written")
-    elif not is_done and "had been written" in errors[0]:
-        problems.append("it says what had been written, and it is not there")
     if fault.area == "cache" and not fault.killing:
         problems.append("it fails for want of a cache")
-    return problems
+    return problems + _check_message(run, errors, is_done=is_done)
+
+
+def _check_message(run: Run, errors: list[str], *, is_done: bool) -> list[str]:
+    """Return what is wrong with the line that says what failed."""
+    if len(errors) != 1 or run.err.splitlines()[-1:] != errors:
+        return [f"{len(errors)} lines say what failed"]
+    if is_done and "nothing was written" in errors[0]:
+        return ["it says that nothing was written, and all is written"]
+    if not is_done and "had been written" in errors[0]:
+        return ["it says what had been written, and it is not there"]
+    return []

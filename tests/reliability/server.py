@@ -28,12 +28,12 @@ def run_command(request: dict[str, Any], library: Any) -> int:
     os.chdir(request["folder"])
     os.environ["DENIABLE_CACHE"] = request["cache"]
     tempfile.tempdir = request["temporary"]
-    for descriptor, name, flags in ((0, os.devnull, os.O_RDONLY), *((n, request[f"to{n}"], os.O_WRONLY) for n in (1, 2))):
-        opened = os.open(name, flags | os.O_CREAT, 0o600)
+    for descriptor, name in enumerate((os.devnull, request["to1"], request["to2"])):
+        opened = os.open(name, os.O_WRONLY if descriptor else os.O_RDONLY)
         os.dup2(opened, descriptor)
         os.close(opened)
     sys.argv = ["deniable", *request["arguments"]]
-    from deniable.cli.main import run  # noqa: PLC0415 - imported once, by the first command
+    from deniable.cli.main import run  # once, by the first command
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     library.faults_set(

@@ -176,7 +176,7 @@ class _CompleteFile:
 
 @contextlib.contextmanager
 def record_published(paths: list[str]) -> Iterator[None]:
-    """Within this context a list gets the path of every output that appears, at the moment when it is there for good."""
+    """Within this context a list gets the path of every output at the moment when it is there for good."""
     token = _PUBLISHED.set(paths)
     try:
         yield
@@ -195,7 +195,8 @@ def _publish_outputs(files: Sequence[_CompleteFile], spools: Sequence[BinaryIO])
         spools: what waits for standard output.
     """
     is_single = len(files) + len(spools) == 1
-    backups = {file.target: _name_partial_path(file.target) for file in files if not is_single and file.target.exists()}
+    replaced = [file.target for file in files if not is_single and file.target.exists()]
+    backups = {target: _name_partial_path(target) for target in replaced}
     published, paths = _PUBLISHED.get(), [file.path for file in files]
     published = [] if published is None else published
     try:

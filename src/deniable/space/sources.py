@@ -2,7 +2,6 @@
 
 import gzip
 import itertools
-import zipfile
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -16,6 +15,8 @@ from deniable.core.errors import InputError, check_count
 from deniable.space.grammar import fold_word, is_one_word
 
 _PEEKED_LINES = 1000
+_MAX_DIGITS = 18
+"""Digits of a number in a header; Python refuses to read thousands of them."""
 
 
 def find_glove_folder() -> Path:
@@ -74,8 +75,13 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             names, vectors = arrays["words"], arrays["vectors"]
-    except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {error}.") from None
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever bytes there are
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {reason}.") from None
+    if not isinstance(names, np.ndarray) or not isinstance(vectors, np.ndarray):  # bytes of a member that is no .npy
+        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': write it with numpy.savez.")
     if vectors.ndim != 2:  # noqa: PLR2004
         raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
     if names.ndim == 0:
@@ -94,7 +100,7 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
 def _parse_header(line: bytes) -> tuple[int, int] | None:
     """Return (n, d) of a word2vec header line, or None."""
     fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields):  # noqa: PLR2004
+    if len(fields) == 2 and all(field.isdigit() and len(field) <= _MAX_DIGITS for field in fields):  # noqa: PLR2004
         return int(fields[0]), int(fields[1])
     return None
 

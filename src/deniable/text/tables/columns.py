@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
 from deniable.core.files import open_input
@@ -16,6 +15,7 @@ from deniable.text.tables.arrow import list_values
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import parse_members, read_lines
 from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.parquet import open_parquet
 from deniable.text.tables.rows import NewTexts, TextRows, list_column
 
 TextColumns = dict[str, list[str | None]]
@@ -80,7 +80,7 @@ def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
 
 
 def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
-    file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+    file = open_parquet(stream, layout)
     layout.check_columns(file.schema_arrow.names)
     table = file.read(columns=list(layout.columns))
     return {

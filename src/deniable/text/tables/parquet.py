@@ -47,7 +47,7 @@ def release_parquet_table(
         InputError: not a parquet file, a missing column, or a column that holds no text.
     """
     with _translate_errors(layout):
-        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        file = open_parquet(stream, layout)
         schema = file.schema_arrow
         _check_text_columns(schema, layout)
         for column in layout.columns:
@@ -80,7 +80,7 @@ def extend_parquet_table(
             text.
     """
     with _translate_errors(layout):
-        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        file = open_parquet(stream, layout)
         schema = file.schema_arrow
         _check_text_columns(schema, layout)
         layout.check_new_columns(schema.names, new_columns)
@@ -95,6 +95,23 @@ def extend_parquet_table(
             lambda tables: (_extend_group(table, schema, layout, make_cells) for table in tables),
             dict.fromkeys(new_columns, layout.columns[0]),
         )
+
+
+def open_parquet(stream: BinaryIO, layout: TableLayout) -> pq.ParquetFile:
+    """Return a parquet file, ready to be read.
+
+    Raises:
+        InputError: its row groups have other numbers of rows than it says: to read one could take all the memory.
+        pa.ArrowException, OSError: it is not a parquet file.
+    """
+    file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+    row_counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    if sum(row_counts) != file.metadata.num_rows or min(row_counts, default=0) < 0:
+        raise InputError(
+            f"{layout.name} cannot be read as parquet: it is damaged, since its row groups have {sum(row_counts):,} "
+            f"rows, and it says that it has {file.metadata.num_rows:,}."
+        )
+    return file
 
 
 @contextlib.contextmanager
