@@ -64,11 +64,12 @@ def fuzz_npz(data: bytes) -> None:
 
 @functools.cache
 def _list_base_models() -> tuple[bytes, ...]:
-    """Return models that are read: one of each of two kinds."""
+    """Return models that are read: a rewriter, a classifier of texts, and one of images."""
     import numpy as np
 
     from deniable.learning.artifact import serialize_model
-    from deniable.models.images.training.fitting import fit_image_model  # noqa: F401 - registers its certificate
+    from deniable.models.images.model import ImageModel
+    from deniable.models.images.networks import ImageArchitecture
     from deniable.models.text.documents import Documents, tokenize_texts
     from deniable.models.text.model import fit_text_model
     from deniable.models.text.training import TextTrainingOptions
@@ -76,8 +77,10 @@ def _list_base_models() -> tuple[bytes, ...]:
 
     documents = Documents(tokenize_texts(_get_space(), ["a b", "c d"]).texts, np.array([0, 1]), ("x", "y"))
     options = TextTrainingOptions(epochs=1, learning_rate=0.05)
-    models = (untrained(), *(fit_text_model(k, _get_space(), documents, options, seed=1) for k in ("bow", "cnn")))
-    return tuple(map(serialize_model, models))
+    text_model = fit_text_model("bow", _get_space(), documents, options, seed=1)
+    architecture = ImageArchitecture("small", (1, 16, 16), 2, width=0.1)
+    image_model = ImageModel("plain", architecture, architecture.build(0), (), None, None, None, {})
+    return tuple(map(serialize_model, (untrained(), text_model, image_model)))
 
 
 @functools.cache
@@ -96,6 +99,50 @@ def fuzz_model(data: bytes) -> None:
             load_model(path, space=_get_space())
         except InputError as error:
             _expect_one_line(error)
+
+
+def fuzz_artifact(data: bytes) -> None:
+    """Read a good model of which parts are replaced: the first byte names the model, two more each part and value."""
+    import torch
+
+    from deniable.registry.models import load_model
+
+    if not data:
+        return
+    base = _list_base_models()[data[0] % len(_list_base_models())]
+    content = torch.load(io.BytesIO(base), weights_only=True)
+    for part, value in zip(data[1:7:2], data[2:7:2], strict=False):
+        holder, name = _pick(list(_walk(content)), part)
+        holder[name] = _pick(_list_odd_values(), value)
+    stream = io.BytesIO()
+    torch.save(content, stream)
+    with _hold_file(stream.getvalue(), "m.pt") as path:
+        try:
+            load_model(path, space=_get_space())
+        except InputError as error:
+            _expect_one_line(error)
+
+
+def _list_odd_values() -> list[Any]:
+    """Return what no model holds where it is put."""
+    import torch
+
+    numbers = [-1, 0, 1, 3, 2**20, 2**40, 2**62, 10**30, 1e-300, 1e308, float("nan"), float("inf"), True]
+    texts = ["", "x", "a\nb", "\0", "x" * 5_000, "bow", "cnn", "small", "paper-cifar10"]
+    tensors = [torch.zeros(0), torch.zeros(3), torch.tensor(1.0), torch.zeros(1).expand(2**33), torch.ones(2, 2).int()]
+    return [None, *numbers, *texts, [], {}, [1], {"x": 1}, {1: 2}, [[1, 2], "x"], (), *tensors]
+
+
+def _walk(content: Any) -> Iterator[tuple[Any, Any]]:
+    """Yield everything that can be replaced in nested objects and lists: what holds it, and its name there."""
+    for name in list(content) if isinstance(content, dict) else range(len(content)):
+        yield content, name
+        if isinstance(content[name], dict | list):
+            yield from _walk(content[name])
+
+
+def _pick(choices: list[Any], byte: int) -> Any:
+    return choices[byte % len(choices)]
 
 
 def replace_pickle(model: bytes, pickle: bytes) -> bytes:

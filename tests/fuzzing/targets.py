@@ -15,6 +15,7 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "glove": files.fuzz_glove,
     "word2vec": files.fuzz_word2vec,
     "model": files.fuzz_model,
+    "artifact": files.fuzz_artifact,
     "certificate": files.fuzz_certificate,
     "body": files.fuzz_body,
     "tallies": files.fuzz_tallies,

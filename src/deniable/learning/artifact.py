@@ -8,7 +8,7 @@ format, one reader, and one line for whatever file is damaged, of another kind o
 import dataclasses
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -164,6 +164,26 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor], *, assign: b
     network.eval()
 
 
+def check_weight_shapes(build: Callable[[], nn.Module], weights: Mapping[str, Tensor]) -> None:
+    """Raise `ValueError` unless weights have the shapes of a network, which is built without memory for them.
+
+    The sizes that a hostile file names may be too large for any.
+
+    Args:
+        build: makes the network.
+        weights: by name.
+
+    Raises:
+        KeyError: a weight is missing.
+        ValueError: a weight has another shape.
+    """
+    with torch.device("meta"):
+        network = build()
+    for name, expected in network.state_dict().items():
+        if weights[name].shape != expected.shape:
+            raise ValueError(f"the weight {name!r} has another shape than the network that the file describes")
+
+
 def check_finite_weights(network: nn.Module) -> None:
     """Raise `InputError` for a network with weights that are not finite."""
     if not all(weights.isfinite().all() for weights in network.state_dict().values()):
@@ -176,14 +196,28 @@ def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
     Raises:
         KeyError: a part is missing.
         TypeError: a part is of another type.
+        ValueError: a weight is larger than the file.
     """
     for name, expected_type in (("kind", str), ("configuration", dict), ("weights", dict), ("facts", dict)):
         if not isinstance(content[name], expected_type):
             raise TypeError(f"{name} must be a {expected_type.__name__}, not {type(content[name]).__name__}")
+    _refuse_tensors(content["configuration"])
+    _refuse_tensors(content["facts"])
     for name, tensor in content["weights"].items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"the weight {name!r} must be a tensor, not {type(tensor).__name__}")
+        # A view may repeat what is stored, and would take any memory when it is copied.
+        if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
+            raise ValueError(f"the weight {name!r} is larger than what is stored of it")
     return Artifact(content["kind"], content["configuration"], dict(content["weights"]), content["facts"], path)
+
+
+def _refuse_tensors(value: object) -> None:
+    """Raise `TypeError` for a tensor among numbers and texts: it may be too large to be looked at."""
+    if isinstance(value, Tensor):
+        raise TypeError("a tensor stands among the numbers and texts")
+    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
+        _refuse_tensors(member)
 
 
 def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration or a fact may be

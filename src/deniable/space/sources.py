@@ -6,7 +6,7 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -84,17 +84,26 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
         raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': write it with numpy.savez.")
     if vectors.ndim != 2:  # noqa: PLR2004
         raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
-    if names.ndim == 0:
-        raw = names.item()
-        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
-        words = text.split("\n")
-        if words and words[-1] == "" and len(words) == len(vectors) + 1:
-            words.pop()
-    else:
-        words = [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
+    try:
+        words = _list_words(names, len(vectors))
+    except (SystemError, ValueError) as error:  # characters that there are not
+        raise InputError(f"{path.name} has words that are no text: {error}.") from None
     if len(words) != len(vectors):
         raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}.")
     return words, vectors
+
+
+def _list_words(names: np.ndarray[Any, Any], count: int) -> list[str]:
+    """Return the words of an array, or those of a single text, one a line.
+
+    Raises:
+        SystemError, ValueError: it holds no text.
+    """
+    if names.ndim:
+        return [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
+    raw = names.item()
+    words = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)).split("\n")
+    return words[:-1] if words[-1] == "" and len(words) == count + 1 else words
 
 
 def _parse_header(line: bytes) -> tuple[int, int] | None:
