@@ -54,6 +54,47 @@ def test_the_package_runs_as_a_module(place):
     assert done.stderr.startswith("deniable: No such command 'privatise'")
 
 
+@pytest.mark.parametrize("error", ["KeyboardInterrupt", "SystemError", "ValueError"])
+def test_an_interruption_while_the_program_starts(error):
+    """While its modules are imported, too, an interruption is one line; any other error is shown whole."""
+    code = f"""
+import sys
+class Interrupt:
+    def find_spec(self, name, path=None, target=None):
+        if name == "deniable.cli.main":
+            raise {error} from {"KeyboardInterrupt()" if error == "SystemError" else "None"}
+sys.meta_path.insert(0, Interrupt())
+from deniable.__main__ import run
+run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
+    if error == "ValueError":
+        assert (done.returncode, "Traceback" in done.stderr) == (1, True)
+    else:
+        assert (done.returncode, done.stderr) == (2, "deniable: interrupted: nothing was written.\n")
+
+
+@pytest.mark.skipif(not hasattr(signal, "setitimer"), reason="no timers")
+def test_an_interruption_that_a_library_swallows():
+    """An interruption in a callback, from which no exception passes, is delivered again, and shows no traceback."""
+    code = """
+import os, signal, time
+import deniable.cli.main as module
+class Swallowing:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+def command():
+    value = Swallowing()
+    del value
+    time.sleep(60)
+module.main = command
+module.run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr) == (2, "deniable: interrupted: nothing was written.\n")
+
+
 def start(place, *options, **streams):
     """Start a run that reads standard input, and wait until it does."""
     command = [PROGRAM, "privatize", "-", "--format", "csv", "--space", "space.npz", "--epsilon", "2", *options]

@@ -101,7 +101,7 @@ COMMANDS = (
                                   "out/check.html", "--force"), ("check.html",), tries_cache=True),
     Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6", "--folds", "2",
                         "--output", "out/r.html", "--force"), ("r.html", "r.json"), owner_only=("r.html", "r.json"),
-            copies_texts=True),
+            copies_texts=True, is_repeatable=False),
     Command("compare", ("compare", "{in}/train.csv", *_LEARN, "--folds", "2", "--shadow-models", "6", "--rows", "40",
                         "--recoveries", "0.5", "--epsilons", "100", "--public", "{in}/public.csv", "--public-label",
                         "label", "--report", "out/r.html", "--force"), ("r.html",), owner_only=("r.html",),

@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 import traceback
+from collections.abc import Callable
 from typing import Any
 
 from tests.reliability.library import KINDS
@@ -23,8 +24,8 @@ POLL_SECONDS = 0.001
 BUG_CODE = 70
 
 
-def run_command(request: dict[str, Any], library: Any) -> int:
-    """Run a command in this process, and return its exit code."""
+def run_command(request: dict[str, Any], library: Any, announce: Callable[[], object]) -> int:
+    """Run a command in this process, and return its exit code; say when it begins."""
     os.chdir(request["folder"])
     os.environ["DENIABLE_CACHE"] = request["cache"]
     tempfile.tempdir = request["temporary"]
@@ -39,6 +40,7 @@ def run_command(request: dict[str, Any], library: Any) -> int:
     library.faults_set(
         request["watched"].encode(), request["kind"].encode(), request["number"], request["action"], request["lasts"]
     )
+    announce()
     try:
         run()
     except SystemExit as end:
@@ -51,15 +53,19 @@ def run_command(request: dict[str, Any], library: Any) -> int:
 def serve_request(request: dict[str, Any], library: Any) -> dict[str, Any]:
     """Run a command in a fork, and return how it ended."""
     reader, writer = os.pipe()
-    start = time.monotonic()
+    start_reader, start_writer = os.pipe()
     child = os.fork()
     if not child:
-        code = run_command(request, library)
+        code = run_command(request, library, lambda: os.close(start_writer))
         with contextlib.suppress(BaseException):
             sys.stdout.flush()
         os.write(writer, json.dumps([library.faults_count(kind) for kind in range(len(KINDS))]).encode())
         os._exit(code)
     os.close(writer)
+    os.close(start_writer)
+    os.read(start_reader, 1)  # ends when the command begins
+    os.close(start_reader)
+    start = time.monotonic()
     is_signalled, has_hung = False, False
     while not (ended := os.waitpid(child, os.WNOHANG))[0]:
         passed = time.monotonic() - start
@@ -80,6 +86,13 @@ def serve_request(request: dict[str, Any], library: Any) -> dict[str, Any]:
     }
 
 
+def _forget_run() -> None:
+    """Leave nothing of a command that ran in this process to those of its forks."""
+    from deniable.cli.outcome import forget_outputs
+
+    forget_outputs()
+
+
 def main() -> None:
     """Serve requests until standard input ends."""
     library = ctypes.CDLL(sys.argv[1])
@@ -89,7 +102,8 @@ def main() -> None:
     for line in requests:
         request = json.loads(line)
         if request["is_warming"]:  # in this process: what is compiled and imported serves all forks
-            answer: dict[str, Any] = {"code": run_command(request, library)}
+            answer: dict[str, Any] = {"code": run_command(request, library, list)}
+            _forget_run()
         else:
             answer = serve_request(request, library)
         answers.write(json.dumps(answer) + "\n")

@@ -27,6 +27,7 @@ FAILURES: Mapping[str, tuple[int, ...]] = {
 LASTING = ((errno.ENOSPC, ("open", "write")), (errno.EROFS, ("open", "rename", "unlink", "link")))
 """A disk that stays full, and one that can no longer be written."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
+_HANDLER_SECONDS = 0.01
 AREAS = ("out", "cache", "tmp")
 
 
@@ -95,10 +96,16 @@ class Sweep:
             yield from (Fault(kind, call, -number) for call in range(1, self.counts["out"][kind] + 1))
 
     def draw_signals(self, times: int, seed: int) -> Iterator[Fault]:
-        """Yield each signal so many times, at moments drawn uniformly from the time that the command takes."""
+        """Yield each signal so many times, at moments drawn uniformly from the time that the command takes.
+
+        The first 10 ms are left out: the program sets its handlers then.
+        """
         generator = np.random.default_rng(seed)
         for number in SIGNALS:
-            yield from (Fault(signal=number, delay=float(generator.uniform(0, self.seconds))) for _ in range(times))
+            yield from (
+                Fault(signal=number, delay=float(generator.uniform(_HANDLER_SECONDS, self.seconds)))
+                for _ in range(times)
+            )
 
     def try_fault(self, fault: Fault) -> Outcome:
         """Run the command with a fault, and return what became of it."""

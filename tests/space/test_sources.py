@@ -309,6 +309,15 @@ class TestFiles:
                 bad.writestr(member, content if member == f"{name}.npy" else good.read(member))
         is_refused(tmp_path, (tmp_path / "bad.npz").read_bytes(), "must hold the arrays 'words'", "vectors.npz")
 
+    @pytest.mark.parametrize("order", ["<", ">"])
+    @pytest.mark.parametrize("is_list", [False, True])
+    def test_characters_that_there_are_not_are_refused(self, tmp_path, order, is_list):
+        """A number above the last character, in either byte order, is one line: no text can hold it."""
+        text = np.array([0x110000, 0x61], dtype=f"{order}u4").view(f"{order}U1")
+        words = text if is_list else text.view(f"{order}U2").reshape(())
+        content = TestNpz.save(tmp_path, words=words, vectors=VECTORS[:2])
+        is_refused(tmp_path, content, r"has words that are no text: character 1,114,112", "vectors.npz")
+
     @pytest.mark.parametrize("name", ["none.txt", "none.bin", "none.npz", "none.txt.gz"])
     def test_missing_file_is_refused(self, tmp_path, name):
         """A path without a file is refused by name, and so is a folder."""

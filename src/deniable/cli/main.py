@@ -31,6 +31,7 @@ from deniable.core.errors import DeniableError, escape_unprintable, is_interrupt
 
 _INTERRUPTED = 130
 """What typer returns in place of a KeyboardInterrupt."""
+_REDELIVERY_SECONDS = 0.01
 _BROKEN_PIPE = 1
 """With what typer exits where the reader of standard output went away."""
 _UNKNOWN_CHOICE = re.compile(
@@ -91,6 +92,15 @@ def _read_global_options(
 
 def _raise_interrupt(signum: int, frame: Any) -> NoReturn:  # noqa: ANN401, ARG001 - a signal handler
     raise KeyboardInterrupt
+
+
+def _deliver_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Deliver an interruption again that came where no exception can pass, such as a callback of a library."""
+    if not isinstance(unraisable.exc_value, KeyboardInterrupt) or not hasattr(signal, "setitimer"):
+        sys.__unraisablehook__(unraisable)
+        return
+    signal.signal(signal.SIGALRM, _raise_interrupt)
+    signal.setitimer(signal.ITIMER_REAL, _REDELIVERY_SECONDS)
 
 
 def main(arguments: Sequence[str] | None = None) -> int:
@@ -190,11 +200,14 @@ def run() -> NoReturn:
     """Entry point of the console script."""
     signals = [getattr(signal, name) for name in ("SIGTERM", "SIGHUP") if hasattr(signal, name)]
     try:
+        sys.unraisablehook = _deliver_again
         for number in signals:
             signal.signal(number, _raise_interrupt)
         code = main()
         for number in (*signals, signal.SIGINT):  # there is nothing left to interrupt
             signal.signal(number, signal.SIG_IGN)
+        if hasattr(signal, "setitimer"):
+            signal.setitimer(signal.ITIMER_REAL, 0)
     except KeyboardInterrupt:  # before the command began, or after it ended
         code = _print_failure(f"interrupted: {describe_outputs()}.")
     sys.exit(code)

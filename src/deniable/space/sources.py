@@ -2,6 +2,7 @@
 
 import gzip
 import itertools
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
@@ -86,7 +87,7 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
         raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
     try:
         words = _list_words(names, len(vectors))
-    except (SystemError, ValueError) as error:  # characters that there are not
+    except ValueError as error:
         raise InputError(f"{path.name} has words that are no text: {error}.") from None
     if len(words) != len(vectors):
         raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}.")
@@ -97,8 +98,12 @@ def _list_words(names: np.ndarray[Any, Any], count: int) -> list[str]:
     """Return the words of an array, or those of a single text, one a line.
 
     Raises:
-        SystemError, ValueError: it holds no text.
+        ValueError: it holds characters that there are not.
     """
+    if names.dtype.kind == "U" and names.size:
+        codes = np.frombuffer(names.tobytes(), np.dtype("u4").newbyteorder(names.dtype.byteorder))
+        if codes.max() > sys.maxunicode:  # numpy makes texts of them at which Python fails later
+            raise ValueError(f"character {codes.max():,} is above U+10FFFF")
     if names.ndim:
         return [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
     raw = names.item()

@@ -25,9 +25,9 @@ from deniable.space import Space
 
 TEXT_MODEL_KIND = "text model"
 _DOCUMENTS_PER_BATCH = 64
+"""Documents whose bounds are computed at once."""
 _MAX_SHOWN = 200
 """Characters of what a file says of its space that a message shows."""
-"""Documents whose bounds are computed at once."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -82,7 +82,10 @@ def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
 def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     file = open_parquet(stream, layout)
     layout.check_columns(file.schema_arrow.names)
-    table = file.read(columns=list(layout.columns))
+    try:
+        table = file.read(columns=list(layout.columns))
+    except RuntimeError as error:  # Arrow has no class for it
+        raise pa.ArrowInvalid(str(error)) from None
     return {
         column: [_convert_to_text(value, column, layout) for value in list_values(table, column, layout)]
         for column in layout.columns

@@ -104,8 +104,9 @@ def open_parquet(stream: BinaryIO, layout: TableLayout) -> pq.ParquetFile:
         InputError: its row groups have other numbers of rows than it says: to read one could take all the memory.
         pa.ArrowException, OSError: it is not a parquet file.
     """
-    file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
-    row_counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+    with _translate_runtime_errors():
+        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        row_counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
     if sum(row_counts) != file.metadata.num_rows or min(row_counts, default=0) < 0:
         raise InputError(
             f"{layout.name} cannot be read as parquet: it is damaged, since its row groups have {sum(row_counts):,} "
@@ -124,6 +125,25 @@ def _translate_errors(layout: TableLayout) -> Iterator[None]:
             raise
         reason = " ".join(str(error).split()).rstrip(".: ")
         raise InputError(f"{layout.name} cannot be read as parquet: {reason}.") from None
+
+
+@contextlib.contextmanager
+def _translate_runtime_errors() -> Iterator[None]:
+    """Raise `pa.ArrowInvalid` in place of the errors of a damaged file for which Arrow has no class."""
+    try:
+        yield
+    except RuntimeError as error:
+        raise pa.ArrowInvalid(str(error)) from None
+
+
+def _read_group(file: pq.ParquetFile, group: int) -> pa.Table:
+    """Return a row group.
+
+    Raises:
+        pa.ArrowException, OSError: it is damaged.
+    """
+    with _translate_runtime_errors():
+        return file.read_row_group(group)
 
 
 def _check_text_columns(schema: pa.Schema, layout: TableLayout) -> None:
@@ -155,12 +175,13 @@ def _rewrite_groups(
     """
     groups = iter(range(file.num_row_groups))
     # The first group is read before its metadata: those of a damaged file can crash the reader.
-    first_group = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
-    compression = _get_compression(file)
+    first_group = [_read_group(file, group) for group in itertools.islice(groups, 1)]
+    with _translate_runtime_errors():
+        compression = _get_compression(file)
     if isinstance(compression, dict):
         compression |= {name: compression[model] for name, model in (model_columns or {}).items()}
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=compression) as writer:
-        for new_table in rewrite_groups(itertools.chain(first_group, map(file.read_row_group, groups))):
+        for new_table in rewrite_groups(itertools.chain(first_group, (_read_group(file, group) for group in groups))):
             writer.write_table(new_table, row_group_size=max(1, len(new_table)))
 
 
