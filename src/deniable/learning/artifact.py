@@ -196,28 +196,33 @@ def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
     Raises:
         KeyError: a part is missing.
         TypeError: a part is of another type.
-        ValueError: a weight is larger than the file.
+        ValueError: a tensor is larger than the file.
     """
     for name, expected_type in (("kind", str), ("configuration", dict), ("weights", dict), ("facts", dict)):
         if not isinstance(content[name], expected_type):
             raise TypeError(f"{name} must be a {expected_type.__name__}, not {type(content[name]).__name__}")
-    _refuse_tensors(content["configuration"])
-    _refuse_tensors(content["facts"])
     for name, tensor in content["weights"].items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"the weight {name!r} must be a tensor, not {type(tensor).__name__}")
-        # A view may repeat what is stored, and would take any memory when it is copied.
-        if tensor.numel() * tensor.element_size() > tensor.untyped_storage().nbytes():
-            raise ValueError(f"the weight {name!r} is larger than what is stored of it")
+    for name in ("configuration", "weights", "facts"):
+        _check_tensor_sizes(content[name], name)
     return Artifact(content["kind"], content["configuration"], dict(content["weights"]), content["facts"], path)
 
 
-def _refuse_tensors(value: object) -> None:
-    """Raise `TypeError` for a tensor among numbers and texts: it may be too large to be looked at."""
+def _check_tensor_sizes(value: object, name: object) -> None:
+    """Raise `ValueError` for a tensor that is larger than what is stored of it.
+
+    A view may repeat one number, and would take any memory when it is copied or looked at.
+    """
     if isinstance(value, Tensor):
-        raise TypeError("a tensor stands among the numbers and texts")
-    for member in value.values() if isinstance(value, dict) else value if isinstance(value, list | tuple) else ():
-        _refuse_tensors(member)
+        if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+            raise ValueError(f"the tensor {name!r} is larger than what is stored of it")
+    elif isinstance(value, dict):
+        for member_name, member in value.items():
+            _check_tensor_sizes(member, member_name)
+    elif isinstance(value, list | tuple):
+        for member in value:
+            _check_tensor_sizes(member, name)
 
 
 def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration or a fact may be
