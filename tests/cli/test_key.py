@@ -25,7 +25,8 @@ def test_a_key_that_cannot_be_written(call, refused, monkeypatch):
 
     monkeypatch.setattr("deniable.core.randomness.generate_key", full)
     refused.given()
-    assert refused(call("key", "new.key")) == "No space left on device: nothing was written."
+    message = "No space left on device: nothing was written. Free some space, and run the same command again."
+    assert refused(call("key", "new.key")) == message
 
 
 def test_keys_are_never_overwritten(call, refused, place):

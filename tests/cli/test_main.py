@@ -54,6 +54,26 @@ def test_the_package_runs_as_a_module(place):
     assert done.stderr.startswith("deniable: No such command 'privatise'")
 
 
+def test_an_interruption_that_a_library_swallows():
+    """An interruption in a callback, from which no exception passes, is delivered again, and shows no traceback."""
+    code = """
+import os, signal, time
+import deniable.cli.main as module
+class Swallowing:
+    def __del__(self):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(0)
+def command():
+    value = Swallowing()
+    del value
+    time.sleep(60)
+module.main = command
+module.run()
+"""
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
+    assert (done.returncode, done.stderr) == (2, "deniable: interrupted: nothing was written.\n")
+
+
 def start(place, *options, **streams):
     """Start a run that reads standard input, and wait until it does."""
     command = [PROGRAM, "privatize", "-", "--format", "csv", "--space", "space.npz", "--epsilon", "2", *options]

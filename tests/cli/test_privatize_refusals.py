@@ -332,7 +332,8 @@ def test_a_full_disk(privatize, refused, monkeypatch):
         raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
 
     monkeypatch.setattr("os.fsync", full)
-    assert refused(privatize()) == "No space left on device: nothing was written."
+    message = "No space left on device: nothing was written. Free some space, and run the same command again."
+    assert refused(privatize()) == message
 
 
 @pytest.mark.parametrize("output", ["out.csv", "out.csv.gz", "out.csv.zst"])

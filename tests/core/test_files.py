@@ -1,5 +1,7 @@
 """Files: compression, and outputs that appear whole or not at all."""
 
+import contextlib
+import errno
 import gzip
 import hashlib
 import io
@@ -10,12 +12,24 @@ import sys
 import tempfile
 import types
 from pathlib import Path
+from unittest import mock
 
 import pytest
 import zstandard
 
 from deniable import InputError
-from deniable.core.files import NoSeal, Seal, check_outputs, find_free_path, hash_file, open_input, open_outputs
+from deniable.core.files import (
+    NewFile,
+    NoSeal,
+    Seal,
+    check_outputs,
+    create_files,
+    find_free_path,
+    hash_file,
+    open_input,
+    open_outputs,
+    record_published,
+)
 from deniable.core.locks import try_lock
 from deniable.text.tables import TABLE_FORMATS, detect_table_format
 from deniable.text.tables.layout import TableLayout
@@ -170,9 +184,8 @@ def test_modes(tmp_path, old):
         path.chmod(old)
     with open_outputs(*map(str, paths), force=True, owner_only=[str(paths[2])]) as streams:
         parts = [path for path in tmp_path.iterdir() if path.suffix == ".part"]
-        # From the beginning: what is opened while it is wide can be read on.
-        assert {path.name.split(".")[1]: mode(path) for path in parts}["mine"] == 0o600
-        assert all(mode(path) == (0o644 if old is None else 0o600) for path in parts if "mine" not in path.name)
+        # What is opened while it is wide can be read on, and what is not complete may be left by a crash.
+        assert {mode(path) for path in parts} == {0o600}
         for stream in streams:
             stream.write(b"new")
     usual = 0o644 if old is None else old
@@ -393,7 +406,7 @@ def test_a_run_that_fails_leaves_outputs_and_seal_together(sealed, tmp_path, mon
     """Until the seal is removed nothing has changed, whatever fails."""
     before = list_contents(tmp_path)
     if at == "removal":
-        monkeypatch.setattr(Path, "unlink", fail_for(Path.unlink, "seal"))
+        monkeypatch.setattr(Path, "replace", fail_for(Path.replace, "seal"))
     with pytest.raises((OSError, RuntimeError)):
         write_unsealed(*sealed, failure=RuntimeError("block") if at == "block" else None)
     assert list_contents(tmp_path) == before
@@ -401,12 +414,21 @@ def test_a_run_that_fails_leaves_outputs_and_seal_together(sealed, tmp_path, mon
 
 @pytest.mark.parametrize("place", [0, 1])
 def test_no_new_output_stands_beside_a_stale_seal(sealed, tmp_path, monkeypatch, place):
-    """Whichever output the end of the program keeps from its name, the seal has gone before the first."""
+    """The seal is put aside before the first output appears; where one cannot, all that stood there is back."""
     paths, seal = sealed
-    monkeypatch.setattr(Path, "replace", fail_for(Path.replace, f".{paths[place].name}."))
+    before, seen, replace = list_contents(tmp_path), [], Path.replace
+
+    def watch(path, target):
+        seen.append((tmp_path / "seal").exists())
+        if path.read_bytes() == b"new" and target == paths[place]:
+            raise OSError("lost")
+        return replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", watch)
     with pytest.raises(OSError, match="lost"):
         write_unsealed(paths, seal)
-    assert list_contents(tmp_path) == {"a": b"new" if place else b"old", "b": b"old"}
+    assert list_contents(tmp_path) == before
+    assert seen[:3] == [True, False, False]
 
 
 def fail_for(function, name):
@@ -522,3 +544,112 @@ def test_private_text_is_spooled_where_nobody_can_read_it(tmp_path, monkeypatch,
     finally:
         os.umask(before)
     assert [path.name for path in tmp_path.iterdir()] == ([f"in{suffix}"] if suffix else [])
+
+
+OLD_NAMES = ("c.json", "out.csv")
+
+
+def publish(folder, seal=None):
+    """Write two outputs in place of older ones."""
+    paths = [str(folder / name) for name in OLD_NAMES]
+    with open_outputs(*paths, force=True, seal=seal) as streams:
+        for stream in streams:
+            stream.write(b"new")
+
+
+@pytest.mark.parametrize("failure", [OSError(errno.EIO, "broken"), KeyboardInterrupt()], ids=repr)
+@pytest.mark.parametrize("number", [1, 2, 3, 4])
+@pytest.mark.parametrize("is_late", [False, True])
+def test_outputs_that_fail_when_they_appear(tmp_path, monkeypatch, number, failure, is_late):
+    """Whichever of the renames fails, or is interrupted when it is done, both old files are back, and no other."""
+    for name in OLD_NAMES:
+        (tmp_path / name).write_bytes(b"old")
+    replace, calls = Path.replace, []
+
+    def failing(path, target):
+        calls.append(path)
+        if is_late or len(calls) != number:
+            replace(path, target)
+        if len(calls) == number:
+            raise failure
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(type(failure)):
+        publish(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(OLD_NAMES, b"old")
+
+
+def test_a_disk_that_refuses_new_names(tmp_path, monkeypatch):
+    """Old files that were put aside come back by links where nothing can be renamed any more."""
+    for name in OLD_NAMES:
+        (tmp_path / name).write_bytes(b"old")
+    replace, calls = Path.replace, []
+
+    def failing(path, target):
+        calls.append(path)
+        if len(calls) > 2:
+            raise OSError(errno.EROFS, "read only")
+        replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", failing)
+    with pytest.raises(OSError, match="read only"):
+        publish(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(OLD_NAMES, b"old")
+
+
+def test_standard_output_that_fails(tmp_path, monkeypatch):
+    """A certificate that has appeared goes again where its table cannot be written to standard output."""
+
+    full = mock.Mock(write=mock.Mock(side_effect=OSError(errno.ENOSPC, "full")))
+    monkeypatch.setattr(sys, "stdout", mock.Mock(buffer=full))
+    with contextlib.ExitStack() as stack:
+        for stream in stack.enter_context(open_outputs(str(tmp_path / "c.json"), "-", force=False)):
+            stream.write(b"new")
+        with pytest.raises(OSError, match="full"):
+            stack.close()
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_recorded(tmp_path):
+    """Outputs are recorded when they are there for good, those of a failure never."""
+    paths = []
+    with record_published(paths):
+        publish(tmp_path)
+        with pytest.raises(ValueError, match="1"):
+            fail(ValueError("1"), str(tmp_path / "x"), force=False)
+        create_files(NewFile(tmp_path / "key", b"secret"))
+    publish(tmp_path)
+    assert paths == [str(tmp_path / name) for name in (*OLD_NAMES, "key")]
+
+
+def test_new_files(tmp_path, monkeypatch):
+    """New files appear all or none, never in the place of another, also where a file system has no links."""
+    first, second = NewFile(tmp_path / "a", b"1"), NewFile(tmp_path / "b", b"2", 0o644)
+    (tmp_path / "b").symlink_to("nowhere")
+    with pytest.raises(FileExistsError):
+        create_files(first, second)
+    (tmp_path / "b").unlink()
+    monkeypatch.setattr(os, "link", mock.Mock(side_effect=PermissionError(errno.EPERM, "no links")))
+    create_files(first, second)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == {"a": b"1", "b": b"2"}
+    assert mode(tmp_path / "a") == 0o600
+    with pytest.raises(FileExistsError):
+        create_files(NewFile(tmp_path / "c", b"3"), first)
+    assert not (tmp_path / "c").exists()
+
+
+@pytest.mark.parametrize("number", [1, 2])
+def test_new_files_that_fail(tmp_path, monkeypatch, number):
+    """Where one of two files cannot get its name, neither is there."""
+    link, calls = os.link, []
+
+    def failing(old, new):
+        calls.append(new)
+        if len(calls) == number:
+            raise KeyboardInterrupt
+        link(old, new)
+
+    monkeypatch.setattr(os, "link", failing)
+    with pytest.raises(KeyboardInterrupt):
+        create_files(NewFile(tmp_path / "a", b"1"), NewFile(tmp_path / "b", b"2"))
+    assert list(tmp_path.iterdir()) == []

@@ -235,7 +235,20 @@ def test_a_folder_is_named_by_its_path(folder, tmp_path, monkeypatch):
     assert make_folder(None) is None
 
 
-@pytest.mark.parametrize("content", ["", "[]", '{"records": 10}', '{"records": 10, "digest": "zz", "tally": {}}'])
+@pytest.mark.parametrize(
+    "content",
+    [
+        "",
+        "[]",
+        "[" * 100_000,
+        '{"records": 10}',
+        '{"records": 10, "digest": "zz", "tally": {}}',
+        '{"records": "10", "digest": "1", "tally": {"lengths": {}, "markup": {}}}',
+        '{"records": 10, "digest": "1", "tally": {"lengths": {}, "markup": {}, "words": [1]}}',
+        '{"records": 10, "digest": "1", "tally": {"lengths": {"3": true}, "markup": {}}}',
+    ],
+    ids=lambda content: content[:60],
+)
 def test_damaged_files_of_counts_are_one_line(folder, content):
     """A file that something else wrote over is named, for a task that runs again and for the owner."""
     folder.commit(ALL, tally_of(10))
@@ -244,6 +257,21 @@ def test_damaged_files_of_counts_are_one_line(folder, content):
     for use in (lambda: merge_tallies(folder.path), lambda: folder.commit(ALL, tally_of(10))):
         with pytest.raises(InputError, match=r"The file of counts .* is damaged: name a new folder"):
             use()
+
+
+@pytest.mark.parametrize("part", ["records", "digest", "copied", "columns"])
+@pytest.mark.parametrize("value", [None, 1.5, [1], "absent"])
+def test_a_damaged_file_of_a_run_is_one_line(folder, part, value):
+    """A run whose file lacks a part, or has it of another type, is refused whatever is asked of it."""
+    folder.commit(ALL, tally_of(10))
+    run = json.loads((folder.path / "run.json").read_text())
+    parts = run["copied"] if part == "columns" else run
+    parts[part] = value
+    if value == "absent":
+        del parts[part]
+    (folder.path / "run.json").write_text(json.dumps(run))
+    with pytest.raises(InputError, match=r"The file of counts .*run\.json' is damaged"):
+        make_certificate(RELEASE, folder.path)
 
 
 def test_a_file_system_that_cannot_keep_counts_is_one_line(folder, monkeypatch):

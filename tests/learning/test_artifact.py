@@ -12,6 +12,7 @@ from deniable.learning.artifact import (
     ARTIFACT_FORMAT,
     Artifact,
     check_finite_weights,
+    check_weight_shapes,
     load_weights,
     read_artifact,
     reraise_corrupt_file,
@@ -132,6 +133,45 @@ def test_parts_of_another_type(path, part, value):
     torch.save(content, path)
     with pytest.raises(InputError, match=rf"is a damaged model \('{part}'\)"):
         read_artifact(path)
+
+
+class Malicious:
+    """What makes a file when it is unpickled by a reader that trusts what it reads."""
+
+    def __init__(self, target):
+        self.target = target
+
+    def __reduce__(self):
+        return Path.touch, (self.target,)
+
+
+@pytest.mark.parametrize("part", ["whole", "kind", "configuration", "weights", "facts"])
+def test_nothing_is_executed(path, tmp_path, part):
+    """A pickle that would make a file is refused wherever it stands, and makes none."""
+    content = torch.load(path, weights_only=True)
+    malicious = Malicious(tmp_path / "made")
+    torch.save(malicious if part == "whole" else {**content, part: {"weight": malicious}}, path)
+    with pytest.raises(InputError, match="is not a model"):
+        read_artifact(path)
+    assert not (tmp_path / "made").exists()
+    torch.load(path, weights_only=False)
+    assert (tmp_path / "made").exists()
+
+
+def test_a_weight_that_is_larger_than_its_file(path):
+    """A view that repeats one number billions of times is refused, before anything copies it."""
+    content = torch.load(path, weights_only=True)
+    torch.save({**content, "weights": {"weight": torch.zeros(1).expand(2**40)}}, path)
+    with pytest.raises(InputError, match="'weight' is larger than what is stored of it"):
+        read_artifact(path)
+
+
+def test_shapes_of_another_network():
+    """A network that would be too large for any memory is refused, since its weights are not there."""
+    weights = nn.Linear(2, 2).state_dict()
+    check_weight_shapes(lambda: nn.Linear(2, 2), weights)
+    with pytest.raises(ValueError, match="'weight' has another shape"):
+        check_weight_shapes(lambda: nn.Linear(2**30, 2**30), weights)
 
 
 def test_weights_are_tensors(path):

@@ -2,6 +2,7 @@
 
 import gzip
 import struct
+import zipfile
 
 import numpy as np
 import pytest
@@ -166,6 +167,11 @@ class TestText:
         is_refused(tmp_path, content, "line 1")
 
     @pytest.mark.parametrize("name", ["vectors.txt", "vectors.vec", "vectors"])
+    def test_a_header_of_very_long_numbers_is_refused(self, tmp_path, name):
+        """Thousands of digits, which Python does not read as a number, are one line."""
+        is_refused(tmp_path, b"1" * 5_000 + b" " + b"2" * 5_000 + b"\na 1 2\n", "line|header", name)
+
+    @pytest.mark.parametrize("name", ["vectors.txt", "vectors.vec", "vectors"])
     def test_garbage_is_refused(self, tmp_path, name):
         """Bytes that mean nothing are refused with the file's name and a line."""
         garbage = np.random.default_rng(7).integers(256, size=5000, dtype=np.uint8).tobytes()
@@ -292,6 +298,25 @@ class TestNpz:
 
 class TestFiles:
     """What is wrong with a file itself."""
+
+    @pytest.mark.parametrize("name", ["words", "vectors"])
+    @pytest.mark.parametrize("content", [b"\x93NUMPY\x01\x00v\x00{[[(" + b" " * 114, b"no array", b""], ids=repr)
+    def test_members_that_are_no_arrays_are_refused(self, tmp_path, name, content):
+        """A member without a header, or with one that cannot be read, is one line."""
+        np.savez(tmp_path / "good.npz", words=np.array(WORDS), vectors=VECTORS)
+        with zipfile.ZipFile(tmp_path / "good.npz") as good, zipfile.ZipFile(tmp_path / "bad.npz", "w") as bad:
+            for member in good.namelist():
+                bad.writestr(member, content if member == f"{name}.npy" else good.read(member))
+        is_refused(tmp_path, (tmp_path / "bad.npz").read_bytes(), "must hold the arrays 'words'", "vectors.npz")
+
+    @pytest.mark.parametrize("order", ["<", ">"])
+    @pytest.mark.parametrize("is_list", [False, True])
+    def test_characters_that_there_are_not_are_refused(self, tmp_path, order, is_list):
+        """A number above the last character, in either byte order, is one line: no text can hold it."""
+        text = np.array([0x110000, 0x61], dtype=f"{order}u4").view(f"{order}U1")
+        words = text if is_list else text.view(f"{order}U2").reshape(())
+        content = TestNpz.save(tmp_path, words=words, vectors=VECTORS[:2])
+        is_refused(tmp_path, content, r"has words that are no text: character 1,114,112", "vectors.npz")
 
     @pytest.mark.parametrize("name", ["none.txt", "none.bin", "none.npz", "none.txt.gz"])
     def test_missing_file_is_refused(self, tmp_path, name):

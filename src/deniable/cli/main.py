@@ -19,7 +19,7 @@ from deniable.cli.key import run_key
 from deniable.cli.measure import run_measure
 from deniable.cli.memory import is_out_of_memory
 from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
-from deniable.cli.outcome import describe_outputs, forget_outputs
+from deniable.cli.outcome import describe_outputs, describe_remedy, forget_outputs, watch_outputs
 from deniable.cli.predict import run_predict
 from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
@@ -103,7 +103,7 @@ def main(arguments: Sequence[str] | None = None) -> int:
     warnings.filterwarnings("ignore", module="sklearn")
     command = typer.main.get_command(app)
     try:
-        with watch_command():
+        with watch_outputs(), watch_command():
             code = command.main(
                 args=None if arguments is None else list(arguments), prog_name="deniable", standalone_mode=False
             )
@@ -132,7 +132,7 @@ def _describe_error(error: BaseException) -> str:
         return "the reader of the output went away."
     if isinstance(error, OSError) and error.strerror and error.errno != errno.ENOMEM:
         location = f" ({error.filename})" if error.filename else ""
-        return f"{error.strerror}{location}: {describe_outputs()}."
+        return f"{error.strerror}{location}: {describe_outputs()}.{describe_remedy(error)}"
     if not isinstance(error, DeniableError) and is_out_of_memory(error):
         return (
             f"out of memory: {describe_outputs()}. Give fewer or shorter rows, a smaller vector file, or smaller sizes."

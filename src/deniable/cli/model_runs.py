@@ -69,8 +69,9 @@ class ModelOutput:
             files.card.to_text().encode("utf-8", "backslashreplace"),
             encode_json(files.owner_record),
         )
-        with open_outputs(*self.paths, force=self.force, owner_only=self.paths[-1:]) as streams:
-            for stream, content in zip(streams, contents, strict=True):
+        # The model comes last: it never appears without its card.
+        with open_outputs(*reversed(self.paths), force=self.force, owner_only=self.paths[-1:]) as streams:
+            for stream, content in zip(streams, reversed(contents), strict=True):
                 stream.write(content)
         note_written(*self.paths)
 

@@ -1,6 +1,8 @@
 """What a command has written when it fails: messages say "nothing was written" only where that is true."""
 
+import contextlib
 import dataclasses
+import errno
 
 
 @dataclasses.dataclass
@@ -32,7 +34,28 @@ def note_stdout() -> None:
 
 def note_written(*paths: object) -> None:
     """Remember that outputs of the command are complete and in their places."""
-    _OUTCOME.written_paths.extend(map(str, paths))
+    names = list(map(str, paths))
+    _OUTCOME.written_paths[:] = [path for path in _OUTCOME.written_paths if path not in names] + names
+
+
+def watch_outputs() -> contextlib.AbstractContextManager[None]:
+    """Return a context within which every output is remembered at the moment when it appears."""
+    from deniable.core.files import record_published
+
+    return record_published(_OUTCOME.written_paths)
+
+
+def describe_remedy(error: OSError) -> str:
+    """Return what to do about a failure of a disk, as the end of a message; nothing where that depends on the case."""
+    if _OUTCOME.written_paths:
+        return ""
+    if error.errno in (errno.ENOSPC, errno.EDQUOT):
+        return " Free some space, and run the same command again."
+    if error.errno in (errno.EROFS, errno.EACCES, errno.EPERM):
+        return " Choose a folder that can be written."
+    if error.errno == errno.EIO:
+        return " Check the disk, or choose another folder."
+    return " Run the same command again." if error.errno == errno.EINTR else ""
 
 
 def describe_outputs() -> str:

@@ -45,12 +45,26 @@ def run() -> NoReturn:
         if signal.getsignal(number) is not signal.SIG_IGN:  # as nohup wants it
             signal.signal(number, signals.interrupt)
     from deniable.cli.main import main
+    from deniable.cli.outcome import describe_outputs
 
-    signals.is_started = True
-    code = main()
-    for number in _NUMBERS:  # the outcome stands
-        signal.signal(number, signal.SIG_IGN)
+    sys.unraisablehook = _deliver_again
+    try:
+        signals.is_started = True
+        code = main()
+        for number in _NUMBERS:  # the outcome stands
+            signal.signal(number, signal.SIG_IGN)
+    except KeyboardInterrupt:  # before the command began, or after it ended
+        os.write(2, f"deniable: interrupted: {describe_outputs()}.\n".encode())
+        code = _EXIT_INTERRUPTED
     sys.exit(code)
+
+
+def _deliver_again(unraisable: "sys.UnraisableHookArgs") -> None:
+    """Send an interruption again that came where no exception can pass, such as a callback of a library."""
+    if isinstance(unraisable.exc_value, KeyboardInterrupt):
+        _thread.start_new_thread(_send_later, (signal.SIGINT,))
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def _is_importing(frame: FrameType | None) -> bool:

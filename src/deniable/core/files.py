@@ -15,12 +15,15 @@ import stat
 import sys
 import tempfile
 import zlib
-from collections.abc import Callable, Collection, Iterable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
+from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
 from deniable.core.errors import InputError
 from deniable.core.locks import try_lock
+
+_PUBLISHED: ContextVar[list[str] | None] = ContextVar("published", default=None)
 
 PIPE = "-"
 """The path that means standard input or standard output."""
@@ -154,50 +157,137 @@ def open_outputs(
         for partial_path, target in zip(partial_paths, targets, strict=True):
             if partial_path is not None and target is not None:
                 _remove_dead_parts(target)
-                cleanup_stack.callback(partial_path.unlink, missing_ok=True)
+                cleanup_stack.callback(_remove_file, partial_path)
         with contextlib.ExitStack() as stack:
             streams = [
-                stack.enter_context(_create_output(partial_path, target, spool_stack, owner_only=path in owner_only))
+                stack.enter_context(_create_output(partial_path, target.suffix, spool_stack))
                 if partial_path is not None and target is not None
                 else cast("BinaryIO", spool_stack.enter_context(tempfile.TemporaryFile()))
-                for path, partial_path, target in zip(paths, partial_paths, targets, strict=True)
+                for partial_path, target in zip(partial_paths, targets, strict=True)
             ]
             yield streams
-        complete_files = list(zip(partial_paths, targets, strict=True))
+        complete_files = [
+            _CompleteFile(path, partial_path, target, _choose_mode(target, owner_only=path in owner_only))
+            for path, partial_path, target in zip(paths, partial_paths, targets, strict=True)
+            if partial_path is not None and target is not None
+        ]
         if isinstance(seal, Seal) and seal_target is not None:
             seal_path = _name_partial_path(seal_target)
-            cleanup_stack.callback(seal_path.unlink, missing_ok=True)
+            cleanup_stack.callback(_remove_file, seal_path)
             digests = [_hash_output(path, stream) for path, stream in zip(partial_paths, streams, strict=True)]
-            with _create_output(seal_path, seal_target, spool_stack, owner_only=False) as seal_file:
+            with _create_output(seal_path, seal_target.suffix, spool_stack) as seal_file:
                 seal_file.write(seal.encode(digests))
-            complete_files.insert(0, (seal_path, seal_target))
+            mode = _choose_mode(seal_target, owner_only=False)
+            complete_files.insert(0, _CompleteFile(seal.path, seal_path, seal_target, mode))
         spools = [stream for path, stream in zip(partial_paths, streams, strict=True) if path is None]
         _publish_outputs(complete_files, spools, seal if isinstance(seal, NoSeal) else None)
 
 
-def _publish_outputs(
-    complete_files: Sequence[tuple[Path | None, Path | None]], spools: Sequence[BinaryIO], unsealed: NoSeal | None
-) -> None:
-    """Send what waits for standard output, then give the complete files their names.
+@dataclasses.dataclass(frozen=True)
+class _CompleteFile:
+    """An output that is written, and waits for its name.
+
+    Attributes:
+        path: as it was given.
+        partial_path: where it is.
+        target: where it goes.
+        mode: who can open it, once it is there.
+    """
+
+    path: str
+    partial_path: Path
+    target: Path
+    mode: int
+
+
+@contextlib.contextmanager
+def record_published(paths: list[str]) -> Iterator[None]:
+    """Within this context a list gets the path of every output at the moment when it is there for good."""
+    token = _PUBLISHED.set(paths)
+    try:
+        yield
+    finally:
+        _PUBLISHED.reset(token)
+
+
+def _publish_outputs(files: Sequence[_CompleteFile], spools: Sequence[BinaryIO], unsealed: NoSeal | None) -> None:
+    """Give complete files their names, all of them or none, and send what waits for standard output.
+
+    What stands in the place of one of several files is put aside before, the last one first, and so is a seal of what
+    stood there: whenever the process ends, no old table or seal is there beside a new certificate.
 
     Args:
-        complete_files: partial path and final path of each file; None for standard output.
+        files: in the order in which they appear.
         spools: what waits for standard output.
         unsealed: the seal that the files lack.
     """
-    for spool in spools:
-        spool.seek(0)
-        shutil.copyfileobj(spool, sys.stdout.buffer)
-        sys.stdout.buffer.flush()
-    if unsealed is not None and (stale_seal := unsealed.find_stale()) is not None:
-        stale_seal.unlink()
-    folders: dict[Path, None] = {}
-    for partial_path, target in complete_files:
-        if partial_path is not None and target is not None:
-            partial_path.replace(target)
-            folders[target.parent] = None
-    for folder in folders:
+    stale_seal = None if unsealed is None else unsealed.find_stale()
+    is_single = len(files) + len(spools) == 1 and stale_seal is None
+    replaced = [file.target for file in files if not is_single and file.target.exists()]
+    replaced += [] if stale_seal is None else [stale_seal]
+    backups = {target: _name_partial_path(target) for target in replaced}
+    published, paths = _PUBLISHED.get(), [file.path for file in files]
+    published = [] if published is None else published
+    try:
+        _move_into_place(files, backups)
+        for spool in spools:
+            spool.seek(0)
+            shutil.copyfileobj(spool, sys.stdout.buffer)
+            sys.stdout.buffer.flush()
+        published += paths  # from here on they are there for good
+    except BaseException:
+        if is_single:
+            published += [file.path for file in files if not os.path.lexists(file.partial_path)]
+        elif published[-len(paths) :] != paths or not paths:
+            _withdraw_outputs(files, backups)
+        raise
+    finally:
+        if published[-len(paths) :] == paths:
+            _remove_files(backups.values())
+
+
+def _move_into_place(files: Sequence[_CompleteFile], backups: Mapping[Path, Path]) -> None:
+    """Put aside what stands in the way, the last one first, and give files their names, safe on disk."""
+    for target, backup in reversed(list(backups.items())):
+        target.replace(backup)
+    for file in files:
+        file.partial_path.replace(file.target)
+    for file in files:
+        if stat.S_IMODE(file.target.stat().st_mode) != file.mode:
+            file.target.chmod(file.mode)
+    for folder in dict.fromkeys(file.target.parent for file in files):
         sync_folder(folder)
+
+
+def _withdraw_outputs(files: Sequence[_CompleteFile], backups: Mapping[Path, Path]) -> None:
+    """Remove files that have appeared, the last one first, and put back what stood there, the first one first.
+
+    What cannot be put back stays in its backup.
+    """
+    for file in reversed(files):
+        is_replaced = file.target not in backups or os.path.lexists(backups[file.target])
+        if is_replaced and not os.path.lexists(file.partial_path):
+            _remove_file(file.target)
+    for target, backup in backups.items():
+        with contextlib.suppress(OSError):
+            backup.replace(target)
+        if os.path.lexists(backup):
+            with contextlib.suppress(OSError):  # a link may succeed where a new name is refused
+                os.link(backup, target)
+                backup.unlink()
+
+
+def _remove_file(path: Path) -> None:
+    """Remove a file, where it is there and can be removed."""
+    with contextlib.suppress(OSError):
+        path.unlink()
+
+
+def _remove_files(paths: Iterable[Path]) -> None:
+    """Remove files, also where an interruption comes between two of them."""
+    with contextlib.ExitStack() as stack:
+        for path in paths:
+            stack.callback(_remove_file, path)
 
 
 def sync_folder(folder: Path) -> None:
@@ -279,19 +369,17 @@ def hash_file(path: Path) -> bytes:
 
 
 @contextlib.contextmanager
-def _create_output(
-    partial_path: Path, target: Path, lock_stack: contextlib.ExitStack, *, owner_only: bool
-) -> Iterator[BinaryIO]:
-    """Open a new file for writing, compressed by the suffix of its final name, safe on disk at the end."""
-    mode = stat.S_IMODE(target.stat().st_mode) & 0o777 if target.exists() and not owner_only else None
-    # Whoever opens a file while its mode is wide can read on when it no longer is.
-    is_restricted = owner_only or mode is not None
+def _create_output(partial_path: Path, suffix: str, lock_stack: contextlib.ExitStack) -> Iterator[BinaryIO]:
+    """Open a new file for writing, compressed by the suffix of its final name, safe on disk at the end.
+
+    Nobody but its owner can open it: it is not yet what others may read, and whoever opens a file while its mode is
+    wide can read on when it no longer is.
+    """
     with contextlib.ExitStack() as stack:
-        descriptor = _create_part(partial_path, 0o600 if is_restricted else 0o666, lock_stack)
-        raw = stack.enter_context(open(descriptor, "wb"))  # noqa: PTH123
-        if target.suffix.lower() == ".gz":
+        raw = stack.enter_context(open(_create_part(partial_path, 0o600, lock_stack), "wb"))
+        if suffix.lower() == ".gz":
             yield cast("BinaryIO", stack.enter_context(gzip.GzipFile(filename="", mode="wb", fileobj=raw, mtime=0)))
-        elif target.suffix.lower() == ".zst":
+        elif suffix.lower() == ".zst":
             import pyarrow as pa  # noqa: PLC0415 - slow to import, and only .zst needs it
 
             yield stack.enter_context(pa.CompressedOutputStream(pa.PythonFile(raw, mode="w"), "zstd"))
@@ -299,8 +387,91 @@ def _create_output(
             yield raw
     with partial_path.open("rb+") as written_file:
         os.fsync(written_file.fileno())
-    if mode is not None:
-        partial_path.chmod(mode)
+
+
+def _choose_mode(target: Path, *, owner_only: bool) -> int:
+    """Return who can open an output: its owner alone, whoever can open what it replaces, or whom the umask allows."""
+    if owner_only:
+        return 0o600
+    if target.exists():
+        return stat.S_IMODE(target.stat().st_mode) & 0o777
+    umask = os.umask(0o077)
+    os.umask(umask)
+    return 0o666 & ~umask
+
+
+@dataclasses.dataclass(frozen=True)
+class NewFile:
+    """A small file that does not exist yet.
+
+    Attributes:
+        path: of the file.
+        content: of it.
+        mode: who can open it, where the umask allows that; nobody but its owner by default.
+    """
+
+    path: Path
+    content: bytes
+    mode: int = 0o600
+
+
+def create_files(*files: NewFile) -> None:
+    """Write files that do not exist yet, all of them or none, each whole whenever the process ends.
+
+    Raises:
+        FileExistsError: one exists.
+        OSError: one cannot be written.
+    """
+    for file in files:
+        if os.path.lexists(file.path):
+            raise FileExistsError(errno.EEXIST, os.strerror(errno.EEXIST), str(file.path))
+    partial_paths = [_name_partial_path(file.path) for file in files]
+    published, paths = _PUBLISHED.get(), [str(file.path) for file in files]
+    published = [] if published is None else published
+    try:
+        for partial_path, file in zip(partial_paths, files, strict=True):
+            _write_new_file(partial_path, file)
+        for partial_path, file in zip(partial_paths, files, strict=True):
+            _give_free_name(partial_path, file.path)
+        published += paths
+    except BaseException:
+        if published[-len(paths) :] != paths:
+            _remove_named_files(partial_paths, files)
+        raise
+    finally:
+        _remove_files(partial_paths)
+
+
+def _write_new_file(partial_path: Path, file: NewFile) -> None:
+    """Write the content of a file, safe on disk at the end."""
+    flags = os.O_WRONLY | os.O_CREAT | os.O_EXCL | getattr(os, "O_BINARY", 0)
+    with open(os.open(partial_path, flags, file.mode), "wb") as stream:  # noqa: PTH123 - a descriptor
+        stream.write(file.content)
+        stream.flush()
+        os.fsync(stream.fileno())
+
+
+def _give_free_name(partial_path: Path, path: Path) -> None:
+    """Give a file a name that is not taken, else raise `FileExistsError`."""
+    try:
+        os.link(partial_path, path)  # which fails where the name is taken, unlike a replacement
+    except FileExistsError as error:
+        raise FileExistsError(error.errno, error.strerror, str(path)) from None
+    except OSError:  # a file system without links
+        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
+        try:
+            partial_path.replace(path)
+        except BaseException:
+            _remove_file(path)
+            raise
+
+
+def _remove_named_files(partial_paths: Sequence[Path], files: Sequence[NewFile]) -> None:
+    """Remove those files that have got their names."""
+    for partial_path, file in zip(partial_paths, files, strict=True):
+        with contextlib.suppress(OSError):
+            if not os.path.lexists(partial_path) or file.path.samefile(partial_path):
+                file.path.unlink()
 
 
 def find_free_path(path: str) -> str:

@@ -15,7 +15,6 @@ file has one spelling only: any other is refused. Ed25519 comes from the package
 import dataclasses
 import hashlib
 import json
-import os
 import re
 from collections.abc import Mapping, Sequence
 from pathlib import Path
@@ -23,7 +22,7 @@ from typing import TYPE_CHECKING, Any, Literal, NoReturn
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
-from deniable.core.files import PIPE, NoSeal, Seal, hash_file
+from deniable.core.files import PIPE, NewFile, NoSeal, Seal, create_files, hash_file
 from deniable.core.randomness import KEY_BYTES
 
 if TYPE_CHECKING:
@@ -136,41 +135,29 @@ def write_signing_key(path: Path) -> Path:
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
     public_path = Path(f"{path}{PUBLIC_KEY_ENDING}")
-    create_key_file(public_path, public_pem, mode=0o644)
-    try:
-        create_key_file(path, private_pem)
-    except BaseException:
-        public_path.unlink(missing_ok=True)
-        raise
+    _create_key_files(NewFile(public_path, public_pem, 0o644), NewFile(path, private_pem))
     return public_path
 
 
-def create_key_file(path: Path, content: bytes, *, mode: int = 0o600) -> None:
-    """Write a file that does not exist yet, whole or not at all.
-
-    Args:
-        path: of the file.
-        content: of the key.
-        mode: who can open it; nobody but its owner unless it is public.
+def create_key_file(path: Path, content: bytes) -> None:
+    """Write a key that nobody but its owner can read to a file that does not exist yet, whole or not at all.
 
     Raises:
         InputError: the file exists, or cannot be created.
-        OSError: the disk is full.
+        OSError: the disk is full, or fails.
     """
+    _create_key_files(NewFile(path, content))
+
+
+def _create_key_files(*files: NewFile) -> None:
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, mode)
-    except FileExistsError:
+        create_files(*files)
+    except FileExistsError as error:
         raise InputError(
-            f"The key file {str(path)!r} exists: keys are never overwritten. Choose another name."
+            f"The key file {error.filename!r} exists: keys are never overwritten. Choose another name."
         ) from None
-    except OSError as error:
-        raise InputError(f"The key file {str(path)!r} cannot be written: {error.strerror}.") from None
-    try:
-        with os.fdopen(descriptor, "wb") as stream:
-            stream.write(content)
-    except OSError:
-        path.unlink(missing_ok=True)
-        raise
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        raise InputError(f"The key file {str(files[-1].path)!r} cannot be written: {error.strerror}.") from None
 
 
 def read_signing_key(path: Path) -> SigningKey:

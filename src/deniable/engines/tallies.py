@@ -21,13 +21,13 @@ import json
 import os
 import secrets
 import stat
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import derive_name
-from deniable.text.batches import Tally, decode_tally, encode_tally
+from deniable.text.batches import Tally, check_json_count, decode_tally, encode_tally
 from deniable.text.certificate import Certificate
 from deniable.text.release import Release
 from deniable.text.release_certificate import NOTHING_COPIED
@@ -173,7 +173,9 @@ def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
         InputError: it is no such folder, records are missing, or some were counted in more than one task.
     """
     path = _check_path(folder)
-    expected = _decode_records(_read_run(path))
+    run = _read_run(path)
+    with _reraise_damage(path / _RUN_FILE):
+        expected = _decode_records(run)
     tasks = [_read_task(file) for file in sorted(path.glob(_TASK_FILES))]
     records = sum((task_records for task_records, _ in tasks), RecordSet())
     if records == expected:
@@ -214,8 +216,9 @@ def make_certificate(
         raise InputError(
             f"The folder of tallies {str(folder)!r} is that of another release: give the one that the run was given."
         )
-    copied = CopiedContent(tuple(run["copied"]["columns"]), tuple(run["copied"]["metadata"]))
-    tally = merge_tallies(folder)
+    with _reraise_damage(_check_path(folder) / _RUN_FILE):
+        columns, metadata = (tuple(map(_check_text, run["copied"][name])) for name in ("columns", "metadata"))
+    tally, copied = merge_tallies(folder), CopiedContent(columns, metadata)
     return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
 
 
@@ -245,7 +248,14 @@ def _encode_records(records: RecordSet) -> dict[str, Any]:
 
 
 def _decode_records(encoded: dict[str, Any]) -> RecordSet:
-    return RecordSet(encoded["records"], int(encoded["digest"], 16))
+    return RecordSet(check_json_count(encoded["records"]), int(encoded["digest"], 16))
+
+
+def _check_text(value: object) -> str:
+    """Return a value that is a text, else raise `TypeError`."""
+    if not isinstance(value, str):
+        raise TypeError(f"no text: {value!r}")
+    return value
 
 
 def _check_path(folder: str | os.PathLike[str]) -> Path:
@@ -265,20 +275,27 @@ def _read_run(path: Path) -> dict[str, Any]:
 
 def _read_task(path: Path) -> tuple[RecordSet, Tally]:
     encoded = _read_file(path)
-    try:
+    with _reraise_damage(path):
         return _decode_records(encoded), decode_tally(encoded["tally"])
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _make_damage_error(path) from None
 
 
 def _read_file(path: Path) -> dict[str, Any]:
     try:
         encoded: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError):
+    except (OSError, ValueError, RecursionError):
         raise _make_damage_error(path) from None
     if not isinstance(encoded, dict):
         raise _make_damage_error(path)
     return encoded
+
+
+@contextlib.contextmanager
+def _reraise_damage(path: Path) -> Iterator[None]:
+    """Turn what is raised by a part of a file that is missing or wrong into one line."""
+    try:
+        yield
+    except (KeyError, TypeError, ValueError, AttributeError):
+        raise _make_damage_error(path) from None
 
 
 def _make_damage_error(path: Path) -> InputError:

@@ -8,7 +8,7 @@ format, one reader, and one line for whatever file is damaged, of another kind o
 import dataclasses
 import io
 import zipfile
-from collections.abc import Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -164,6 +164,26 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor], *, assign: b
     network.eval()
 
 
+def check_weight_shapes(build: Callable[[], nn.Module], weights: Mapping[str, Tensor]) -> None:
+    """Raise `ValueError` unless weights have the shapes of a network, which is built without memory for them.
+
+    The sizes that a hostile file names may be too large for any.
+
+    Args:
+        build: makes the network.
+        weights: by name.
+
+    Raises:
+        KeyError: a weight is missing.
+        ValueError: a weight has another shape.
+    """
+    with torch.device("meta"):
+        network = build()
+    for name, expected in network.state_dict().items():
+        if weights[name].shape != expected.shape:
+            raise ValueError(f"the weight {name!r} has another shape than the network that the file describes")
+
+
 def check_finite_weights(network: nn.Module) -> None:
     """Raise `InputError` for a network with weights that are not finite."""
     if not all(weights.isfinite().all() for weights in network.state_dict().values()):
@@ -176,6 +196,7 @@ def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
     Raises:
         KeyError: a part is missing.
         TypeError: a part is of another type.
+        ValueError: a tensor is larger than the file.
     """
     for name, expected_type in (("kind", str), ("configuration", dict), ("weights", dict), ("facts", dict)):
         if not isinstance(content[name], expected_type):
@@ -183,7 +204,25 @@ def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
     for name, tensor in content["weights"].items():
         if not isinstance(tensor, Tensor):
             raise TypeError(f"the weight {name!r} must be a tensor, not {type(tensor).__name__}")
+    for name in ("configuration", "weights", "facts"):
+        _check_tensor_sizes(content[name], name)
     return Artifact(content["kind"], content["configuration"], dict(content["weights"]), content["facts"], path)
+
+
+def _check_tensor_sizes(value: object, name: object) -> None:
+    """Raise `ValueError` for a tensor that is larger than what is stored of it.
+
+    A view may repeat one number, and would take any memory when it is copied or looked at.
+    """
+    if isinstance(value, Tensor):
+        if value.numel() * value.element_size() > value.untyped_storage().nbytes():
+            raise ValueError(f"the tensor {name!r} is larger than what is stored of it")
+    elif isinstance(value, dict):
+        for member_name, member in value.items():
+            _check_tensor_sizes(member, member_name)
+    elif isinstance(value, list | tuple):
+        for member in value:
+            _check_tensor_sizes(member, name)
 
 
 def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration or a fact may be

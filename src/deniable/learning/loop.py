@@ -1,5 +1,6 @@
 """The training loop: step by step, with checkpoints from which an interrupted run resumes."""
 
+import contextlib
 import dataclasses
 import hashlib
 import io
@@ -124,11 +125,22 @@ class Checkpoint:
                 "Free some space, and the same command resumes from there."
             ) from None
         finally:
-            part.unlink(missing_ok=True)
+            with contextlib.suppress(OSError):
+                part.unlink()
 
     def remove(self) -> None:
-        """Remove the file, once the model is written."""
-        self.path.unlink(missing_ok=True)
+        """Remove the file, which is no longer needed.
+
+        Raises:
+            DeniableError: it cannot be removed.
+        """
+        try:
+            self.path.unlink(missing_ok=True)
+        except OSError as error:
+            raise DeniableError(
+                f"The checkpoint {str(self.path)!r}, which is no longer needed, cannot be removed: {error.strerror}. "
+                "Remove it: it holds the key of the run's noise."
+            ) from None
 
     def _read_content(self) -> dict[str, Any] | None:
         if not self.path.exists():

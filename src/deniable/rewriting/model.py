@@ -15,6 +15,7 @@ from deniable.core.intervals import Estimate, as_exact_estimate, estimate_cluste
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import (
     Artifact,
+    check_weight_shapes,
     load_weights,
     read_artifact,
     reraise_corrupt_file,
@@ -227,6 +228,7 @@ def restore_rewriter(artifact: Artifact) -> Rewriter:
         if min(shape[name] for name in ("words", "latent", "hidden", "embedding")) < 1:
             raise InputError("a size below 1")
         L2Ball(shape["radius"])  # raises
+        check_weight_shapes(lambda: Autoencoder(**shape), artifact.weights)
         network = _build_network(shape)
         if not float(artifact.weights["stretch"]) > 0:
             raise InputError(f"vectors stretched by {float(artifact.weights['stretch']):g}")

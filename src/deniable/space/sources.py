@@ -2,12 +2,12 @@
 
 import gzip
 import itertools
-import zipfile
+import sys
 import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, cast
+from typing import IO, Any, cast
 
 import numpy as np
 
@@ -16,6 +16,8 @@ from deniable.core.errors import InputError, check_count
 from deniable.space.grammar import fold_word, is_one_word
 
 _PEEKED_LINES = 1000
+_MAX_DIGITS = 18
+"""Digits of a number in a header; Python refuses to read thousands of them."""
 
 
 def find_glove_folder() -> Path:
@@ -74,27 +76,45 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
     try:
         with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
             names, vectors = arrays["words"], arrays["vectors"]
-    except (KeyError, ValueError, TypeError, EOFError, AttributeError, zipfile.BadZipFile) as error:
-        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {error}.") from None
+    except (OSError, MemoryError):
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever bytes there are
+        reason = " ".join(str(error).split())
+        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {reason}.") from None
+    if not isinstance(names, np.ndarray) or not isinstance(vectors, np.ndarray):  # bytes of a member that is no .npy
+        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': write it with numpy.savez.")
     if vectors.ndim != 2:  # noqa: PLR2004
         raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
-    if names.ndim == 0:
-        raw = names.item()
-        text = raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)
-        words = text.split("\n")
-        if words and words[-1] == "" and len(words) == len(vectors) + 1:
-            words.pop()
-    else:
-        words = [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
+    try:
+        words = _list_words(names, len(vectors))
+    except ValueError as error:
+        raise InputError(f"{path.name} has words that are no text: {error}.") from None
     if len(words) != len(vectors):
         raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}.")
     return words, vectors
 
 
+def _list_words(names: np.ndarray[Any, Any], count: int) -> list[str]:
+    """Return the words of an array, or those of a single text, one a line.
+
+    Raises:
+        ValueError: it holds characters that there are not.
+    """
+    if names.dtype.kind == "U" and names.size:
+        codes = np.frombuffer(names.tobytes(), np.dtype("u4").newbyteorder(names.dtype.byteorder))
+        if codes.max() > sys.maxunicode:  # numpy makes texts of them at which Python fails later
+            raise ValueError(f"character {codes.max():,} is above U+10FFFF")
+    if names.ndim:
+        return [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
+    raw = names.item()
+    words = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)).split("\n")
+    return words[:-1] if words[-1] == "" and len(words) == count + 1 else words
+
+
 def _parse_header(line: bytes) -> tuple[int, int] | None:
     """Return (n, d) of a word2vec header line, or None."""
     fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() for field in fields):  # noqa: PLR2004
+    if len(fields) == 2 and all(field.isdigit() and len(field) <= _MAX_DIGITS for field in fields):  # noqa: PLR2004
         return int(fields[0]), int(fields[1])
     return None
 

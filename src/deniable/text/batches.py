@@ -265,9 +265,22 @@ def encode_tally(tally: Tally) -> dict[str, Any]:
 
 
 def decode_tally(encoded: dict[str, Any]) -> Tally:
-    """Return the counts that `encode_tally` encoded."""
-    lengths = Counter({int(length): count for length, count in encoded["lengths"].items()})
-    return Tally(**{**encoded, "lengths": lengths, "markup": MarkupCounts(**encoded["markup"])})
+    """Return the counts that `encode_tally` encoded.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it did not.
+    """
+    lengths = Counter({int(length): check_json_count(count) for length, count in encoded["lengths"].items()})
+    markup = MarkupCounts(**{name: check_json_count(count) for name, count in encoded["markup"].items()})
+    counts = {name: check_json_count(count) for name, count in encoded.items() if name not in ("lengths", "markup")}
+    return Tally(**counts, lengths=lengths, markup=markup)
+
+
+def check_json_count(value: object) -> int:
+    """Return a value that counts something, else raise `TypeError`."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"no count: {value!r}")
+    return value
 
 
 @dataclasses.dataclass(frozen=True)

@@ -23,11 +23,13 @@ def test_files_without_outputs(call, place):
     """Empty and broken files are told by name."""
     (place / "empty.txt").write_bytes(b"")
     (place / "broken.npy").write_bytes(b"\x93NUMPY")
+    (place / "open.npy").write_bytes(b"\x93NUMPY\x01\x00v\x00{[[(" + b" " * 114)
     (place / "broken.jsonl").write_bytes(b"{\n")
     (place / "latin.txt").write_bytes(b"\xe9\n" * 50)
     for name, message in (
         ("empty.txt", "holds no outputs"),
         ("broken.npy", "holds no array"),
+        ("open.npy", "holds no array"),
         ("broken.jsonl", "Line 1 of 'broken.jsonl' cannot be read as JSON"),
         ("latin.txt", "is not UTF-8"),
     ):

@@ -53,6 +53,19 @@ def test_byte_order(mark):
     assert copied == ["id", "é"]
 
 
+@pytest.mark.parametrize("encoding", ["utf-8", "utf-16"])
+@pytest.mark.parametrize("mark", [codecs.BOM_UTF8, codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE])
+@pytest.mark.parametrize("chunk", [1, 2])
+def test_byte_order_in_short_reads(encoding, mark, chunk):
+    """A mark is found where the first reads bring a part of it."""
+    codec = {codecs.BOM_UTF8: "utf-8", codecs.BOM_UTF16_LE: "utf-16-le", codecs.BOM_UTF16_BE: "utf-16-be"}[mark]
+    if codec.startswith(encoding):
+        data = mark + TABLE.encode(codec)
+        new, _ = rewritten("csv", data, constant("x"), chunk, encoding=encoding)
+        assert new == rewritten("csv", data, constant("x"), encoding=encoding)[0]
+        assert new.startswith(mark)
+
+
 def test_characters_that_the_encoding_lacks():
     """A new text is written with question marks, or escapes in JSON, for what the encoding lacks."""
     assert rewritten("csv", b"text\nx\n", constant("caf\xe9 ✓"), encoding="cp1252")[0] == b"text\ncaf\xe9 ?\n"

@@ -5,6 +5,7 @@ import io
 import json
 import subprocess
 import sys
+from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -435,3 +436,25 @@ def test_rows_that_are_not_released_leave_nothing(window):
     assert file.read().to_pydict() == {"id": [0, 2, 4], "text": ["a", None, "b"]}
     assert [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)] == [1, 1, 1, 0]
     assert b"secret" not in out
+
+
+@pytest.mark.parametrize("read", [rewritten, extended])
+def test_row_groups_that_say_something_else(read):
+    """A file of 611 bytes whose row group claims eight billion rows is refused before any memory is taken."""
+    data = (Path(__file__).parents[2] / "fuzzing/corpus/parquet/row_count").read_bytes()
+    with pytest.raises(InputError, match="its row groups have 8,153,659,007 rows, and it says that it has 1"):
+        read("parquet", data)
+
+
+def test_errors_without_a_class(monkeypatch):
+    """What Arrow raises as a bare RuntimeError of a damaged file is one line; that of a release is left as it is."""
+    data = parquet(pa.table({"text": ["a"]}))
+
+    def fail(_):
+        raise RuntimeError("no memory")
+
+    with pytest.raises(RuntimeError, match="no memory"):
+        rewritten("parquet", data, fail)
+    monkeypatch.setattr("deniable.text.tables.parquet._get_compression", fail)
+    with pytest.raises(InputError, match="cannot be read as parquet: no memory"):
+        rewritten("parquet", data)

@@ -22,7 +22,7 @@ from deniable.cli.audit.black_box import (
 )
 from deniable.cli.choices import GameName
 from deniable.cli.options import SAMPLING_PANEL, JsonOption, make_option
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, shorten_text
 
 _MINIMUM_OUTPUTS = 22
 """Outputs for each input that make the minimum number of samples."""
@@ -101,10 +101,13 @@ def _read_outputs(path: str) -> list[Any]:
     if path.endswith(".npy"):
         try:
             return list(np.load(path, allow_pickle=False))
-        except (ValueError, EOFError, TypeError) as error:
-            raise InputError(f"The file {path!r} holds no array of outputs: {error}.") from None
         except OSError as error:
             raise InputError(f"The file {path!r} cannot be read: {error.strerror or error}.") from None
+        except MemoryError:
+            raise
+        except Exception as error:  # noqa: BLE001 - whatever bytes there are
+            reason = shorten_text(str(error))
+            raise InputError(f"The file {path!r} holds no array of outputs: {reason}.") from None
     if path.endswith((".jsonl", ".ndjson")):
         outputs = []
         for number, line in enumerate(read_text_lines(path), 1):

@@ -10,7 +10,7 @@ from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, PureDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
-from deniable.learning.artifact import Artifact, load_weights, reraise_corrupt_file
+from deniable.learning.artifact import Artifact, check_weight_shapes, load_weights, reraise_corrupt_file
 from deniable.models.images.certificates import decode_certificate, encode_certificate
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
 from deniable.models.images.networks import ImageArchitecture, ImageNetwork, NetworkNoise, compute_noisy_scores
@@ -122,6 +122,7 @@ def _decode_image_model(artifact: Artifact) -> ImageModel:
     content = artifact.configuration
     architecture_fields = content["architecture"]
     architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
+    check_weight_shapes(lambda: architecture.build(0), artifact.weights)
     network = architecture.build(0)
     load_weights(network, artifact.weights)
     return ImageModel(

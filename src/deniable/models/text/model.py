@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import torch
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, make_parameter_error, shorten_text
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
@@ -26,6 +26,8 @@ from deniable.space import Space
 TEXT_MODEL_KIND = "text model"
 _DOCUMENTS_PER_BATCH = 64
 """Documents whose bounds are computed at once."""
+_MAX_SHOWN = 200
+"""Characters of what a file says of its space that a message shows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -220,10 +222,10 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
     """
     content = artifact.configuration
     if content.get("space") != space.fingerprint:
+        source, fingerprint = (shorten_text(str(content.get(name)), _MAX_SHOWN) for name in ("source", "space"))
         raise InputError(
-            f"The model {str(artifact.path)!r} was trained on the words of {content.get('source')} (fingerprint "
-            f"{content.get('space')}). Got {space.source} (fingerprint {space.fingerprint}): name that space with "
-            "--space."
+            f"The model {str(artifact.path)!r} was trained on the words of {source} (fingerprint "
+            f"{fingerprint}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
         )
     with reraise_corrupt_file(artifact.path):
         network = build_with_seed(

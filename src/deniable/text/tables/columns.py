@@ -6,7 +6,6 @@ from pathlib import Path
 from typing import Any, BinaryIO
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
 from deniable.core.files import open_input
@@ -16,6 +15,7 @@ from deniable.text.tables.arrow import list_values
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.jsonl import parse_members, read_numbered_lines
 from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.physical_types import open_parquet
 from deniable.text.tables.rows import ReleasedRows, TextRows, list_column
 
 TextColumns = dict[str, list[str | None]]
@@ -80,9 +80,12 @@ def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
 
 
 def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
-    file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+    file = open_parquet(stream, layout)
     layout.check_columns(file.schema_arrow.names)
-    table = file.read(columns=list(layout.columns))
+    try:
+        table = file.read(columns=list(layout.columns))
+    except RuntimeError as error:  # Arrow has no class for it
+        raise pa.ArrowInvalid(str(error)) from None
     return {
         column: [_convert_to_text(value, column, layout) for value in list_values(table, column, layout)]
         for column in layout.columns

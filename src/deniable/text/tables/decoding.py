@@ -11,6 +11,8 @@ CHUNK_BYTES = 1 << 22
 MAX_ROW_CHARACTERS = 1 << 29
 """Characters a single row may have; a quote left open would otherwise swallow the file."""
 
+_LONGEST_MARK = 3
+"""Bytes of the longest byte order mark, that of UTF-8."""
 _UNSUPPORTED_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
 _UNICODE_ENCODINGS = {"utf-8", "utf-16-le", "utf-16-be"}
 
@@ -24,7 +26,7 @@ class DecodedSource:
     def __init__(self, stream: BinaryIO, layout: TableLayout) -> None:
         self._stream = stream
         self._name = layout.name
-        first_bytes = stream.read(CHUNK_BYTES)
+        first_bytes = _read_start(stream)
         if not first_bytes:
             raise InputError(f"{layout.name} is empty: give a file with texts.")
         self.encoding = _resolve_encoding(layout.encoding, first_bytes)
@@ -96,6 +98,14 @@ class DecodedSource:
             raise InputError(
                 f"{self._name} does not survive decoding and encoding as {self.encoding}: convert it to UTF-8 first."
             )
+
+
+def _read_start(stream: BinaryIO) -> bytes:
+    """Return the first bytes of a stream, enough to tell a byte order mark where it gives few at a time."""
+    start = stream.read(CHUNK_BYTES)
+    while 0 < len(start) < _LONGEST_MARK and (data := stream.read(CHUNK_BYTES)):
+        start += data
+    return start
 
 
 def _resolve_encoding(encoding: str, first_bytes: bytes) -> str:

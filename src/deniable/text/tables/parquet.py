@@ -31,6 +31,7 @@ from deniable.text.tables.layout import (
     batch_records,
     format_share,
 )
+from deniable.text.tables.parquet_reading import read_group, translate_runtime_errors
 from deniable.text.tables.physical_types import choose_type_options, open_parquet
 from deniable.text.tables.rows import RowReleaser, TextRow, measure_texts
 
@@ -148,12 +149,13 @@ def _rewrite_groups(
     """
     groups = iter(range(file.num_row_groups))
     # The first group is read before its metadata: those of a damaged file can crash the reader.
-    first_group = [file.read_row_group(group) for group in itertools.islice(groups, 1)]
-    compression = _get_compression(file)
+    first_group = [read_group(file, group) for group in itertools.islice(groups, 1)]
+    with translate_runtime_errors():
+        compression = _get_compression(file)
     if isinstance(compression, dict):
         compression |= {name: compression[model] for name, model in (model_columns or {}).items()}
     with pq.ParquetWriter(pa.PythonFile(sink, mode="w"), schema, compression=compression, **options) as writer:
-        for new_table in rewrite_groups(itertools.chain(first_group, map(file.read_row_group, groups))):
+        for new_table in rewrite_groups(itertools.chain(first_group, (read_group(file, group) for group in groups))):
             writer.write_table(new_table, row_group_size=max(1, len(new_table)))
 
 

@@ -17,6 +17,7 @@ import pyarrow.parquet as pq
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError
 from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.parquet_reading import open_file, read_group
 
 _NANOSECONDS = 1000
 """Nanoseconds of a microsecond."""
@@ -28,9 +29,11 @@ def open_parquet(stream: BinaryIO, layout: TableLayout) -> pq.ParquetFile:
     """Open a parquet file so that its timestamps keep their values: INT96 reaches further than nanoseconds do.
 
     Raises:
-        InputError: a column has both times out of the range of nanoseconds and fractions of microseconds.
+        InputError: a column has both times out of the range of nanoseconds and fractions of microseconds, or the file
+            contradicts itself.
+        pa.ArrowException, OSError: it is not a parquet file.
     """
-    file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+    file = open_file(stream, layout.name)
     names = [
         name
         for name, leaves in zip(file.schema_arrow.names, _list_types(file, file.schema_arrow), strict=True)
@@ -38,10 +41,10 @@ def open_parquet(stream: BinaryIO, layout: TableLayout) -> pq.ParquetFile:
     ]
     if not names:
         return file
-    coarse_file = pq.ParquetFile(pa.PythonFile(stream, mode="r"), coerce_int96_timestamp_unit="us")
+    coarse_file = open_file(stream, layout.name, int96_unit="us")
     are_fine = are_coarse = True
     for group, name in itertools.product(range(file.num_row_groups), names):
-        fine, coarse = (_list_times(one.read_row_group(group, columns=[name]).column(0)) for one in (file, coarse_file))
+        fine, coarse = (_list_times(read_group(one, group, [name]).column(0)) for one in (file, coarse_file))
         are_fine = are_fine and bool((np.abs(coarse) <= _MAX_MICROSECONDS).all())
         # Where nanoseconds overflow, both sides do so alike.
         are_coarse = are_coarse and bool((fine == _NANOSECONDS * coarse).all())

@@ -1,0 +1,64 @@
+"""Readers take bytes that nobody meant for them: seeds, what is made of them, and what has gone wrong before."""
+
+import os
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from tests.fuzzing.targets import CORPUS, TARGETS, read_seeds
+
+EXAMPLES = int(os.environ.get("DENIABLE_FUZZ_EXAMPLES", "60"))
+"""Inputs of each target; `tools/fuzz.py` looks for longer, and where it has not been."""
+COSTLY = {"model": 4, "certificate": 4, "tallies": 2}
+"""By how much their inputs are fewer."""
+PIECES = (
+    b"\0",
+    b"\n",
+    b'"',
+    b",",
+    b"\xff",
+    b"\xef\xbb\xbf",
+    b"[" * 50,
+    b"-1",
+    b"1e999",
+    b"NaN",
+    b"\\ud800",
+    b"\x80\x04",
+)
+
+
+@st.composite
+def edit(draw, seeds):
+    """Draw a seed with some spans replaced."""
+    data = draw(st.sampled_from(seeds))
+    for _ in range(draw(st.integers(0, 3))):
+        start = draw(st.integers(0, len(data)))
+        end = min(len(data), start + draw(st.integers(0, 8)))
+        data = data[:start] + draw(st.sampled_from(PIECES) | st.binary(max_size=6)) + data[end:]
+    return data
+
+
+def test_every_target_has_seeds():
+    """Each target has a folder of seeds, and there is none without a target."""
+    assert {path.name for path in CORPUS.iterdir()} == {*TARGETS}
+    assert all(read_seeds(name) for name in TARGETS)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_seeds(name):
+    """What is kept in the repository finds nothing."""
+    for seed in read_seeds(name):
+        TARGETS[name](seed)
+
+
+@pytest.mark.parametrize("name", TARGETS)
+def test_edited_seeds(name):
+    """Seeds with some bytes replaced find nothing."""
+
+    @settings(max_examples=EXAMPLES // COSTLY.get(name, 1))
+    @given(edit(read_seeds(name)))
+    def run_target(data):
+        TARGETS[name](data)
+
+    run_target()
