@@ -151,9 +151,7 @@ TextModelArgument = Annotated[
 # The budget of a release, and its mechanism.
 EpsilonOption = Annotated[
     float,
-    make_option(
-        PRIVACY_PANEL, "--epsilon", "Privacy budget for each word, per unit of distance; smaller is more private."
-    ),
+    make_option(PRIVACY_PANEL, "--epsilon", "Privacy budget per word and unit of distance."),
 ]
 MechanismOption = Annotated[
     MechanismName,
@@ -167,13 +165,11 @@ MechanismOption = Annotated[
 ]
 UnknownOption = Annotated[
     UnknownWordHandling,
-    make_option(
-        PRIVACY_PANEL, "--unknown", "Words outside the vocabulary: draw a word in their place, mask them, or drop them."
-    ),
+    make_option(PRIVACY_PANEL, "--unknown", "Unknown words: draw one in their place, mask or drop them."),
 ]
 CaseOption = Annotated[
     CaseHandling,
-    make_option(PRIVACY_PANEL, "--case", "Letter case of the output. copy reveals the capitals of the private text."),
+    make_option(PRIVACY_PANEL, "--case", "Letter case; copy reveals the text's capitals."),
 ]
 KeepOption = Annotated[
     Path | None,
@@ -184,12 +180,12 @@ ChosenFromDataOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--chosen-from-data",
-        "Record in the certificate that epsilon was chosen by looking at this input.",
+        "Record that epsilon was chosen from this input.",
     ),
 ]
 TestSeedOption = Annotated[
     int | None,
-    make_option(PRIVACY_PANEL, "--test-seed", "Public seed, for tests only: with it the output is NOT private."),
+    make_option(PRIVACY_PANEL, "--test-seed", "Public seed, for tests: output is NOT private."),
 ]
 
 # Columns of a table, and how it is written.
@@ -291,16 +287,13 @@ LedgerOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--ledger",
-        "Ledger to charge before anything is released: a file of deniable ledger create, or postgresql://...; needs "
-        "--person.",
+        "Ledger to charge first; needs --person.",
         metavar="WHERE",
     ),
 ]
 LedgerKeyOption = Annotated[
     Path | None,
-    make_option(
-        PRIVACY_PANEL, "--key-file", "Key of the ledger.", metavar="FILE", default_text="WHERE.key, beside the ledger"
-    ),
+    make_option(PRIVACY_PANEL, "--key-file", "Key of the ledger.", metavar="FILE", default_text="WHERE.key"),
 ]
 ChargedPersonOption = Annotated[
     str | None, make_option(DATA_PANEL, "--person", "Whose record it is, for --ledger.", metavar="COLUMN")
@@ -310,7 +303,7 @@ OverBudgetOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--over-budget",
-        "Rows that the ledger's budget does not cover: refuse the run, or drop them.",
+        "Rows beyond its budget.",
     ),
 ]
 

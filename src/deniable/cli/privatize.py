@@ -76,7 +76,7 @@ KeyFileOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--key-file",
-        "Secret key written by deniable key, for a repeatable run; needs --id. With --ledger, the key of the ledger.",
+        "Secret key, for a repeatable run; needs --id. With --ledger, the key of the ledger.",
         metavar="FILE",
     ),
 ]
@@ -85,7 +85,7 @@ PersonReportOption = Annotated[
     make_option(
         DATA_PANEL,
         "--person",
-        "Whose record it is, to tell you epsilon of a whole person, and for --ledger.",
+        "Whose record it is, for --ledger and epsilon of a person.",
         metavar="COLUMN",
     ),
 ]

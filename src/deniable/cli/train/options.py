@@ -70,7 +70,7 @@ RecordsOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--records",
-        "Public number of records or persons.",
+        "Public number of records/persons.",
         min=1,
         metavar="N",
         default_text="measured",

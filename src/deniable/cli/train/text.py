@@ -94,7 +94,7 @@ TrainingOption = Annotated[
     make_option(
         MODEL_PANEL,
         "--training",
-        "Training: normal, ibp (certified by interval bounds) or augmented.",
+        "Training: normal, ibp (certified) or augmented.",
         metavar="METHOD",
     ),
 ]
