@@ -12,7 +12,7 @@ from pathlib import Path
 import numpy as np
 
 MARK = "zyxprivatum"
-"""A word of every private text, which no space has: it is in no output but those that copy texts."""
+"""How a word of every private text begins, which no space has: it is in no output but those that copy texts."""
 WORDS = ("good", "great", "fine", "bad", "awful", "poor", "film", "movie", "plot", "the", "a", "was", "not", "very")
 _MORE_WORDS = ("red", "blue", "dog", "cat", "food", "london")
 
@@ -122,7 +122,7 @@ COMMANDS = (
                    is_repeatable=False),
     _make_training("train image", "image", "{in}/images.npz", "--kind", "plain", "--steps", "4", "--width", "0.1",
                    "--checkpoint-every", "2", "--test-seed", "1", is_repeatable=False),
-    _make_training("train rewriter", "rewriter", "{in}/train.csv", "--quick", "--latent", "4", "--epochs", "1",
+    _make_training("train rewriter", "rewriter", "{in}/public.csv", "--quick", "--latent", "4", "--epochs", "1",
                    "--seed", "1", "--checkpoint-every", "2", is_repeatable=False),
     Command("predict", ("predict", "{in}/text.pt", "{in}/table.csv", *_SPACE, "--output", "out/p.csv", "--force"),
             ("p.csv",), copies_texts=True),
@@ -143,7 +143,8 @@ def _draw_rows(count: int, seed: int) -> list[tuple[str, str]]:
     for number in range(count):
         is_good = number % 2 == 0
         words = generator.choice(WORDS[6:], generator.integers(3, 8)).tolist()
-        words += [str(generator.choice(WORDS[:3] if is_good else WORDS[3:6])), MARK]
+        own_word = MARK + chr(97 + number // 26) + chr(97 + number % 26)  # which counts with noise do not name
+        words += [str(generator.choice(WORDS[:3] if is_good else WORDS[3:6])), own_word]
         rows.append((" ".join(words), "good" if is_good else "bad"))
     return rows
 
@@ -187,7 +188,7 @@ def make_all_inputs(folder: Path) -> None:
         compressed.write((folder / "table.csv").read_bytes())
     for name, count, seed in (("train.csv", 80, 1), ("test.csv", 12, 2)):
         _write_csv(folder / name, ("text", "label"), _draw_rows(count, seed))
-    public = [(text.replace(MARK, "red"), label) for text, label in _draw_rows(100, 9)]
+    public = [(text.rpartition(" ")[0], label) for text, label in _draw_rows(100, 9)]
     _write_csv(folder / "public.csv", ("text", "label"), public)
     (folder / "sets.json").write_text('{"good": ["great", "fine"], "bad": ["awful", "poor"], "film": ["movie"]}')
     images(folder / "images.npz")
