@@ -3,6 +3,7 @@
 import csv
 import dataclasses
 import io
+import time
 
 import pytest
 from hypothesis import assume, given
@@ -395,3 +396,22 @@ def test_rows_that_are_not_released_leave_nothing():
     is_secret = lambda row: row.cells[0][1] == "secret"  # noqa: E731
     assert rewritten("csv", data, dropping(is_secret))[0] == b'id,text\r\n1,"a, ""b"""\r\n\r\n3,c'
     assert rewritten("csv", data, dropping(lambda _: True))[0] == b"id,text\r\n\r\n"
+
+
+def test_millions_of_blank_lines_cost_little():
+    """Blank lines before and behind the header are kept in pieces, and a line behind them has its number."""
+    blank = b"\n" * 2_000_000 + b"\r\n" * 1_000_000
+    data = blank + b"id,text\n" + blank + b"1,a\r\n"
+    start = time.process_time()
+    assert rewritten("csv", data)[0] == data
+    assert time.process_time() - start < 3
+    with pytest.raises(InputError, match="line 6000002 has 3 cells"):
+        rewritten("csv", data[:-2] + b",b")
+
+
+def test_blank_lines_of_one_column_stay_records():
+    """In a table of one column each of many blank lines is a record of its own."""
+    seen = []
+    data = b"\n\ntext\n\n\na\n\n"
+    assert rewritten("csv", data, recording(seen))[0] == data
+    assert [row.cells for row in seen] == [[("text", text)] for text in ("", "", "a", "")]

@@ -28,13 +28,14 @@ from deniable.text.tables.rows import ReleasedRows, RowReleaser, TextRow, TextRo
 
 _QUOTED = r'"[^"]*+(?:""[^"]*+)*+"'
 _QUOTED_CELL = re.compile(_QUOTED)
+_BLANK_LINES = re.compile(r"\n++|(?:\r\n)++")
 
 CellSpans = list[tuple[int, int]]
 
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class _DelimitedLine:
-    """One row as it stands in the file, its line end included, with the spans of its cells."""
+    """One row as it stands in the file, its line end included, with the spans of its cells; or blank lines together."""
 
     raw: str
     spans: CellSpans
@@ -87,8 +88,7 @@ def release_delimited_table(
         InputError: no header, a missing column, a malformed row (its line is named).
     """
     source = DecodedSource(stream, layout)
-    parsed_lines = _RowParser(source, layout).parse()
-    header = _read_header(parsed_lines, source, layout)
+    header, parsed_lines = _read_table(source, layout)
     sink.write(source.encode(header.released_text))
     checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
     sink.writelines(
@@ -105,14 +105,22 @@ def read_delimited_rows(stream: BinaryIO, layout: TableLayout) -> Iterator[TextR
         InputError: no header, a missing column, a quote that is not closed.
     """
     source = DecodedSource(stream, layout)
-    parsed_lines = _RowParser(source, layout).parse()
-    header = _read_header(parsed_lines, source, layout)
+    header, parsed_lines = _read_table(source, layout)
     for line in parsed_lines:
         if header.is_record(line):
             try:
                 yield _extract_row(_check_cell_count(line, len(header.names), layout), header)
             except InputError as error:
                 yield error
+
+
+def _read_table(source: DecodedSource, layout: TableLayout) -> "tuple[_Header, Iterator[_DelimitedLine]]":
+    """Return the header of a table, and the lines behind it."""
+    parser = _RowParser(source, layout)
+    lines = parser.parse()
+    header = _read_header(lines, source, layout)
+    parser.joins_blank_lines = len(header.names) > 1  # in a table of one column they are records
+    return header, lines
 
 
 def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layout: TableLayout) -> _Header:
@@ -191,8 +199,7 @@ def extend_delimited_table(
             named), or a new cell that the encoding of the table cannot hold.
     """
     source = DecodedSource(stream, layout)
-    parsed_lines = _RowParser(source, layout).parse()
-    header = _read_header(parsed_lines, source, layout)
+    header, parsed_lines = _read_table(source, layout)
     layout.check_new_columns(header.names, new_columns)
     special = _compile_special_characters(layout)
 
@@ -233,9 +240,14 @@ def _format_new_cell(
 
 
 class _RowParser:
-    """Cuts the text of a source into rows."""
+    """Cuts the text of a source into rows.
+
+    Attributes:
+        joins_blank_lines: whether blank lines that stand together are one row, so that millions of them cost little.
+    """
 
     def __init__(self, source: DecodedSource, layout: TableLayout) -> None:
+        self.joins_blank_lines = True
         delimiter = re.escape(layout.delimiter)
         self._source = source
         self._layout = layout
@@ -251,7 +263,11 @@ class _RowParser:
             buffer += source.read_more(buffer)
             position = 0
             while position < len(buffer):
-                parsed_row = self._parse_unquoted_row(buffer, position) or self._parse_row(buffer, position)
+                parsed_row = (
+                    self._parse_blank_lines(buffer, position)
+                    or self._parse_unquoted_row(buffer, position)
+                    or self._parse_row(buffer, position)
+                )
                 if parsed_row is None:
                     break
                 spans, end = parsed_row
@@ -261,6 +277,11 @@ class _RowParser:
             buffer = buffer[position:]
         if buffer:
             raise self._make_row_error("a quote is opened and never closed")
+
+    def _parse_blank_lines(self, buffer: str, position: int) -> tuple[CellSpans, int] | None:
+        """Return the span of the empty cell and the end of blank lines, if there are some."""
+        match = _BLANK_LINES.match(buffer, position) if self.joins_blank_lines else None
+        return None if match is None else ([(0, 0)], match.end())
 
     def _parse_unquoted_row(self, buffer: str, position: int) -> tuple[CellSpans, int] | None:
         """Return spans (from the row's start) and end of a row without quotes, if it is one."""
