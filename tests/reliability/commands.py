@@ -97,6 +97,8 @@ COMMANDS = (
             ("c.json",), writes_stdout=True),
     Command("key", ("key", "out/noise.key"), ("noise.key",), owner_only=("noise.key",), is_repeatable=False,
             overwrites=False),
+    Command("ledger create", ("ledger", "create", "out/l.db", "--budget", "5"), ("l.db.key", "l.db"),
+            owner_only=("l.db.key", "l.db"), is_repeatable=False, overwrites=False),
     Command("certificate check", ("certificate", "check", "{in}/c.json", "--space", "{in}/space.txt", "--html",
                                   "out/check.html", "--force"), ("check.html",), tries_cache=True),
     Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6", "--folds", "2",

@@ -15,7 +15,9 @@ from typing import Any
 
 from deniable.core.classes import get_picklable_state
 from deniable.core.errors import BudgetExceeded, InputError, make_parameter_error
+from deniable.core.files import NewFile
 from deniable.core.keys import Key, KeyReference, SecretKey, parse_key
+from deniable.core.signatures import create_key_file
 from deniable.ledger.accounts import ACCOUNT_NAMES, Amounts, Cost, add_amounts, compute_caps, is_within
 from deniable.ledger.charges import Charges
 from deniable.ledger.keys import HASH_BYTES, LedgerKeys
@@ -220,7 +222,15 @@ def _open_store(location: str) -> Store:
     return SQLiteStore(Path(location))
 
 
-def create_ledger(location: str, budget: float, *, delta: float | None, unit: str, secret: bytes) -> None:
+def create_ledger(
+    location: str,
+    budget: float,
+    *,
+    delta: float | None,
+    unit: str,
+    secret: bytes,
+    key_path: str | os.PathLike[str] | None = None,
+) -> None:
     """Create a ledger.
 
     Args:
@@ -228,22 +238,32 @@ def create_ledger(location: str, budget: float, *, delta: float | None, unit: st
         budget: epsilon that each account of a person has.
         delta: of the approximate account; None for no such account.
         unit: whose spending is counted, such as ``person``.
-        secret: 32 bytes, the ledger's key, which only its check is kept of.
+        secret: 32 bytes, the ledger's key, of which the ledger keeps a check only.
+        key_path: where the key is written too; None for nowhere.
 
     Raises:
-        InputError: a parameter outside its domain, or the ledger exists or cannot be created.
+        InputError: a parameter outside its domain, or the ledger or its key exists or cannot be created; neither is
+            there then.
     """
     if not unit.isprintable() or not 0 < len(unit) <= _MAX_UNIT_LENGTH:
         raise make_parameter_error("the ledger", "unit", f"a word of at most {_MAX_UNIT_LENGTH} characters", unit)
     facts = LedgerFacts(unit, float(budget), delta, compute_caps(budget, delta), LedgerKeys(secret).check)
-    if is_database_address(location):
-        from deniable.ledger.postgres import create_postgres_ledger  # noqa: PLC0415 - needs an extra
-
-        create_postgres_ledger(location, facts)
-    else:
+    key_file = None if key_path is None else NewFile(Path(key_path), secret)
+    if not is_database_address(location):
         from deniable.ledger.sqlite import create_sqlite_ledger  # noqa: PLC0415 - one of two backends is needed
 
-        create_sqlite_ledger(Path(location), facts)
+        create_sqlite_ledger(Path(location), facts, key_file)
+        return
+    from deniable.ledger.postgres import create_postgres_ledger  # noqa: PLC0415 - needs an extra
+
+    if key_file is not None:
+        create_key_file(key_file.path, key_file.content)
+    try:
+        create_postgres_ledger(location, facts)
+    except BaseException:
+        if key_file is not None:
+            key_file.path.unlink(missing_ok=True)
+        raise
 
 
 def is_database_address(location: str) -> bool:

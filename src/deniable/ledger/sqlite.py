@@ -6,13 +6,13 @@ SQLite's locks do not hold across network file systems, so these are refused.
 
 import contextlib
 import json
-import os
 import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
 
 from deniable.core.errors import InputError
+from deniable.core.files import NewFile, create_files
 from deniable.ledger.accounts import AccountName, Amounts, Cost
 from deniable.ledger.charges import Charges, Decision, decide_charges
 from deniable.ledger.mounts import find_network_file_system
@@ -42,32 +42,35 @@ MIGRATIONS: dict[int, Sequence[str]] = {}
 """The statements that bring a ledger from each schema version to the next."""
 
 
-def create_sqlite_ledger(path: Path, facts: LedgerFacts) -> None:
-    """Create the file of a ledger, for its owner only.
+def create_sqlite_ledger(path: Path, facts: LedgerFacts, key_file: NewFile | None = None) -> None:
+    """Create the file of a ledger, for its owner only, and with it the file of its key: both or neither.
 
     Raises:
-        InputError: the file exists, cannot be written, or lies on a network file system.
+        InputError: a file exists or cannot be written, or the ledger would lie on a network file system.
+        OSError: the disk is full, or fails.
     """
     _refuse_network(path)
+    files = [NewFile(path, _encode_ledger(facts)), *([] if key_file is None else [key_file])]
     try:
-        os.close(os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600))
-    except FileExistsError:
+        create_files(*files[::-1])  # the key first: no ledger is there without one
+    except FileExistsError as error:
         raise InputError(
-            f"The ledger {str(path)!r} exists: ledgers are never overwritten. Choose another name."
+            f"The file {str(error.filename)!r} exists: ledgers and keys are never overwritten. Choose another name."
         ) from None
-    except OSError as error:
-        raise InputError(f"The ledger {str(path)!r} cannot be created: {error.strerror}.") from None
-    try:
-        with contextlib.closing(_connect(path)) as connection, _write(connection):
-            for statement in _SCHEMA:
-                connection.execute(statement)
-            connection.executemany("INSERT INTO facts VALUES (?, ?)", _encode_facts(facts).items())
-            connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
-            connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
-    except BaseException:
-        for ending in ("", "-wal", "-shm"):
-            path.with_name(path.name + ending).unlink(missing_ok=True)
-        raise
+    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
+        names = " and ".join(repr(str(file.path)) for file in files)
+        raise InputError(f"{names} cannot be created: {error.strerror}. Choose another folder.") from None
+
+
+def _encode_ledger(facts: LedgerFacts) -> bytes:
+    """Return the file of an empty ledger."""
+    with contextlib.closing(sqlite3.connect(":memory:", isolation_level=None)) as connection:
+        for statement in _SCHEMA:
+            connection.execute(statement)
+        connection.executemany("INSERT INTO facts VALUES (?, ?)", _encode_facts(facts).items())
+        connection.execute(f"PRAGMA application_id = {_APPLICATION_ID}")
+        connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+        return connection.serialize()
 
 
 class SQLiteStore:

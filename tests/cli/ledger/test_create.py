@@ -38,7 +38,7 @@ def test_nothing_is_overwritten(create, place):
         (("--delta", "2"), "8", "'delta' parameter"),
         (("--unit", ""), "8", "'unit' parameter"),
         (("--key-file", "l.db"), "8", "are one file"),
-        (("--key-file", "none/l.key"), "8", "cannot be written"),
+        (("--key-file", "none/l.key"), "8", "cannot be created"),
     ],
 )
 def test_bad_options_leave_nothing(create, place, options, budget, words):

@@ -7,7 +7,6 @@ import typer
 
 from deniable.cli.ledger.options import KeyFileOption, LedgerArgument
 from deniable.cli.options import PRIVACY_PANEL, make_option
-from deniable.cli.outcome import note_written
 
 BudgetOption = Annotated[
     float, make_option(PRIVACY_PANEL, "--budget", "Epsilon that each account of a person has.", metavar="EPSILON")
@@ -40,21 +39,13 @@ def run_ledger_create(
     """
     from deniable.core.errors import InputError
     from deniable.core.randomness import generate_key
-    from deniable.core.signatures import create_key_file
     from deniable.ledger.ledger import Ledger, create_ledger, find_key_path
 
     key_path = Path(find_key_path(where, key_file))
     if Path(where).absolute() == key_path.absolute():
         raise InputError(f"The ledger and its key are one file, {where!r}: name another with --key-file.")
-    secret = generate_key()
-    create_key_file(key_path, secret)
-    try:
-        create_ledger(where, budget, delta=delta, unit=unit, secret=secret)
-    except BaseException:
-        key_path.unlink(missing_ok=True)
-        raise
+    create_ledger(where, budget, delta=delta, unit=unit, secret=generate_key(), key_path=key_path)
     ledger = Ledger(where, f"file:{key_path}")
-    note_written(ledger.shown_location, key_path)
     typer.echo(
         f"Wrote the ledger {ledger.shown_location}, which allows {ledger.describe_caps()}, and its key {key_path}. "
         "Keep the key secret, and where the ledger is not: without it the ledger shows numbers alone, and cannot be "
