@@ -14,6 +14,7 @@ from .core.errors import BudgetExceeded as BudgetExceeded
 from .core.errors import DeniableError as DeniableError
 from .core.errors import InputError as InputError
 from .core.errors import NotTractable as NotTractable
+from .core.errors import PersonsMissing as PersonsMissing
 from .core.evidence import Verdict as Verdict
 from .core.evidence import Witness as Witness
 from .core.guarantees import ApproxDP as ApproxDP

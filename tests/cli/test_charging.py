@@ -5,7 +5,7 @@ import json
 
 import pytest
 
-from deniable import Ledger
+from deniable import Ledger, create_ledger
 from deniable.learning.artifact import serialize_model
 from deniable.ledger.accounts import EPSILON_UNITS
 from tests.cli.text_models import write
@@ -79,6 +79,7 @@ class TestPrivatize:
             (("--ledger", "l.db", "--key-file", "in.csv"), "must hold 32 bytes"),
             (("--ledger", "l.db", "--test-seed", "1"), "leave out --test-seed"),
             (("--over-budget", "drop"), "--over-budget is for --ledger"),
+            (("--ledger", "callers.db"), "counts for the callers of a service"),
             (("--ledger", "l.db", "--format", "csv", "-o", "l.db"), "is a file that is read"),
             (("--ledger", "l.db", "--format", "csv", "-o", "l.db.key"), "is a file that is read"),
             (("--ledger", "postgresql://me:secret@localhost/x", "--key-file", "l.db.key"), "PGPASSWORD"),
@@ -86,6 +87,7 @@ class TestPrivatize:
     )
     def test_refusals(self, privatize, ledger, options, words):
         """What is wrong is one line, and nothing is charged or written."""
+        create_ledger("callers.db", 5.0, delta=None, unit="caller", secret=bytes(32), key_path="callers.db.key")
         result = privatize(*options)
         assert (result.code, result.err.count("\n")) == (2, 1)
         assert words in result.err

@@ -1,6 +1,7 @@
 """A ledger in one SQLite file."""
 
 import contextlib
+import gc
 import pickle
 import sqlite3
 import stat
@@ -14,6 +15,7 @@ from deniable.core.errors import InputError
 from deniable.ledger import Ledger, create_ledger, sqlite
 from tests.contracts.store import SECRET, WORD, StoreContract, cells, spent
 
+ROOT = Path(__file__).parents[2]
 ADDED_TABLE = "CREATE TABLE added (number INTEGER)"
 
 
@@ -94,17 +96,77 @@ class TestSQLiteStore(StoreContract):
             create_ledger(str(tmp_path / "ledger.db"), 5.0, delta=None, unit="person", secret=SECRET)
         assert list(tmp_path.iterdir()) == []
 
-    def test_a_fork_opens_it_anew(self, ledger):
-        """A connection does not outlive a fork, and a pickle holds none."""
+    @pytest.mark.skipif(not Path("/proc/locks").exists(), reason="no list of locks")
+    def test_a_second_opening_keeps_the_locks(self, ledger):
+        """Whoever opens a ledger again in one process leaves SQLite's locks, without which its log could be removed."""
+        inode = f":{Path(ledger.location).stat().st_ino} "
         ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        before = [line.split()[1:] for line in Path("/proc/locks").read_text().splitlines() if inode in line]
+        other = Ledger(ledger.location, SECRET)
+        _ = list(other.list_totals()), other.find_problems()
+        del other
+        gc.collect()
+        after = [line.split()[1:] for line in Path("/proc/locks").read_text().splitlines() if inode in line]
+        assert before
+        assert after == before
+
+    def test_other_programs_do_not_remove_the_log(self, ledger, tmp_path):
+        """Charges of two ledgers of one process are there, whatever other processes open and close meanwhile."""
+        (tmp_path / "ledger.db.key").write_bytes(SECRET)
+        look = [
+            sys.executable,
+            "-c",
+            "import sys; from deniable import Ledger; list(Ledger(sys.argv[1]).list_totals())",
+        ]
+        second = Ledger(ledger.location, SECRET)
+        for number in range(2):
+            ledger.charge(WORD, cells(ledger, ("ann", f"a{number}", 1)))
+            second.charge(WORD, cells(ledger, ("ann", f"b{number}", 1)))
+            subprocess.run([*look, ledger.location], check=True)
+        assert spent(Ledger(ledger.location, SECRET), "ann") == 10
+
+    def test_a_fork_loses_nothing(self, ledger):
+        """Parent and child open the ledger anew, and what both charge is there, whichever ends first."""
         Path(f"{ledger.location}.key").write_bytes(SECRET)
-        by_reference = Ledger(ledger.location)
-        _ = by_reference.facts
-        assert spent(pickle.loads(pickle.dumps(by_reference)), "ann") == 2.5
         program = (
-            "import os, sys; from deniable.ledger import Ledger\n"
-            "ledger = Ledger(sys.argv[1]); ledger.facts; child = os.fork()\n"
-            "if not child: ledger.facts; os._exit(0 if len(ledger._cell) == 2 else 1)\n"
-            "sys.exit(os.waitstatus_to_exitcode(os.waitpid(child, 0)[1]))"
+            "import os, sys, time; from deniable import Ledger; from tests.contracts.store import WORD, cells\n"
+            "ledger = Ledger(sys.argv[1]); ledger.charge(WORD, cells(ledger, ('ann', 'a', 1)))\n"
+            "child = os.fork()\n"
+            "if child: ledger.charge(WORD, cells(ledger, ('ann', 'b', 1))); os._exit(0)\n"
+            "ledger.charge(WORD, cells(ledger, ('ann', 'c', 1))); time.sleep(1)\n"
+            "ledger.charge(WORD, cells(ledger, ('ann', 'd', 1)))\n"
         )
-        subprocess.run([sys.executable, "-c", program, ledger.location], check=True)
+        command = [sys.executable, "-c", program, ledger.location]
+        subprocess.run(command, cwd=ROOT, stdout=subprocess.PIPE, check=True)  # the pipe ends when the child does
+        assert spent(pickle.loads(pickle.dumps(Ledger(ledger.location))), "ann") == 10
+        assert ledger.find_problems() == []
+
+    def test_an_interruption_leaves_no_transaction(self, ledger, monkeypatch):
+        """A Ctrl-C while a writer waits does not keep others out."""
+
+        class Interrupted:
+            def __init__(self, connection):
+                self.connection = connection
+
+            def execute(self, statement, *values):
+                result = self.connection.execute(statement, *values)
+                if statement == "BEGIN IMMEDIATE":
+                    raise KeyboardInterrupt
+                return result
+
+            def __getattr__(self, name):
+                return getattr(self.connection, name)
+
+        store = ledger._session.store
+        monkeypatch.setattr(store, "_connection", Interrupted(store._connection))
+        with pytest.raises(KeyboardInterrupt):
+            ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        assert not store._connection.in_transaction
+
+    def test_a_removed_ledger_accepts_nothing(self, ledger):
+        """A ledger that was removed or replaced while it is open refuses every charge."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        Path(ledger.location).rename(ledger.location + ".old")
+        with pytest.raises(InputError, match=r"cannot be used: No such file|was moved, removed or replaced"):
+            ledger.charge(WORD, cells(ledger, ("ann", "b", 1)))
+        assert not Path(ledger.location).exists()

@@ -1,5 +1,7 @@
 """Callers of a service pay for what leaves, and are refused when their budget is spent."""
 
+import threading
+
 import pytest
 
 import deniable as dn
@@ -125,3 +127,32 @@ def test_threads_spend_one_budget(ledger):
         assert sum(pool.map(pay, range(40))) == 10
     assert spent(ledger, "ann") == 20
     assert ledger.facts.caps["metric"] == (20 * EPSILON_UNITS,)
+
+
+def test_a_caller_who_has_paid_waits_for_nobody(tmp_path, monkeypatch):
+    """While one caller's charge waits for the disk, another's words that are paid for leave at once."""
+    ledger = make_ledger(tmp_path, 100_000.0)
+    catalogue = build_fixed()
+    budgets = CallerBudgets(ledger, catalogue.prepare(catalogue.default).compute_cost())
+    budgets.pay("bob", 1)
+    waiting, release = threading.Event(), threading.Event()
+
+    def wait(*_):
+        waiting.set()
+        release.wait(10)
+
+    monkeypatch.setattr(type(ledger), "charge_afresh", wait)
+    thread = threading.Thread(target=budgets.pay, args=("ann", 1))
+    thread.start()
+    assert waiting.wait(10)
+    assert budgets.spend_paid("bob", 1)
+    assert not budgets.spend_paid("ann", 1)
+    release.set()
+    thread.join()
+
+
+def test_measurements_are_refused(client):
+    """Their page shows private texts, for which nobody would have paid."""
+    headers = {"authorization": f"Bearer {TOKEN}"}
+    body = {"texts": [TEXT] * 20, "labels": ["a", "b"] * 10}
+    assert "deniable measure" in assert_problem(client.post("/v1/measure", body, headers=headers), 422)

@@ -9,7 +9,7 @@ import numpy as np
 import pytest
 
 from deniable import TEM, Ledger, Release, TruncatedGumbel, create_ledger
-from deniable.core.errors import BudgetExceeded, InputError
+from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing
 from deniable.text.table_release import ReleaseFiles, privatize_table
 from deniable.text.tables.layout import TableLayout
 from tests.contracts.statistics import THRESHOLD, fit
@@ -78,11 +78,12 @@ def test_texts_without_words_are_free(release, ledger):
     assert list(ledger.list_units()) == []
 
 
-def test_who_names_nobody_is_alone(release, ledger):
-    """A text without a person is charged to itself, and to nobody who is called like its id."""
-    release.batch(["the dog", "the dog"], ["ann", "2"], persons=[None, ""])
-    assert spent(ledger, "ann") == spent(ledger, "2") == 0
-    assert sorted(units.units for units in ledger.list_units()) == [2, 2]
+def test_who_names_nobody_cannot_be_charged(release, ledger):
+    """A text without a person is refused by its row: it would share the account, and the noise, of another table's."""
+    with pytest.raises(PersonsMissing) as caught:
+        release.batch(["the dog", "the cat", "food"], IDS, persons=[None, "bob", " "])
+    assert caught.value.rows == [0, 2]
+    assert list(ledger.list_units()) == []
 
 
 def test_noise_fits_the_law(ledger):
@@ -149,8 +150,10 @@ DATA = b"id,who,text\n1,ann,the food was good\n2,bob,the dog\n3,ann,london paris
 def test_a_table_over_budget_is_refused_with_the_names(tmp_path, ledger):
     """The error names the persons, and no file is written."""
     with pytest.raises(BudgetExceeded, match="1 row, of 'ann'"):
-        run_table(tmp_path, ledger, DATA)
+        run_table(tmp_path, ledger, DATA.replace(b"4,,", b"4,eve,"))
     assert not (tmp_path / "out.csv").exists()
+    with pytest.raises(PersonsMissing, match="1 row names no person"):
+        run_table(tmp_path, ledger, DATA)
     assert spent(ledger, "ann") == spent(ledger, "bob") == 0
 
 
@@ -159,13 +162,13 @@ def test_rows_over_budget_are_dropped(tmp_path, ledger, window):
     """Rows that are not covered are left out, the certificate says so, and a repeated run gives the same table."""
     with buffers(window=window):
         rows, certificate, counts = run_table(tmp_path, ledger, DATA, over_budget="drop")
-        assert [row[0] for row in rows] == ["id", "1", "2", "4"]
-        assert (counts.charges.charged, counts.charges.known, counts.charges.left_out_rows) == (3, 0, [2])
-        assert (certificate["records"], certificate["words"], counts.tally.records) == (3, 8, 3)
+        assert [row[0] for row in rows] == ["id", "1", "2"]
+        assert (counts.charges.charged, counts.charges.known, counts.charges.left_out_rows) == (2, 0, [2, 3])
+        assert (certificate["records"], certificate["words"], counts.tally.records) == (2, 6, 2)
         assert "rows are missing" in certificate["steps"][-1]
         again, _, counts = run_table(tmp_path, ledger, DATA, over_budget="drop")
     assert again == rows
-    assert (counts.charges.charged, counts.charges.known, counts.charges.left_out_rows) == (0, 3, [2])
+    assert (counts.charges.charged, counts.charges.known, counts.charges.left_out_rows) == (0, 2, [2, 3])
 
 
 def test_the_certificate_names_the_ledger(tmp_path, ledger):

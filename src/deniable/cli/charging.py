@@ -11,6 +11,7 @@ from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.private_tables import PrivateTable
 from deniable.cli.usable_rows import describe_rows, format_row_count, format_row_numbers
 from deniable.core.errors import InputError
+from deniable.ledger.store import CALLER
 
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
@@ -48,12 +49,20 @@ class LedgerChoice:
         return [] if self.location is None else list_ledger_files(self.location, self.key_file)
 
     def open(self) -> "Ledger | None":
-        """Return the ledger, which can be reached and whose key fits; None for none.
+        """Return the ledger of persons, which can be reached and whose key fits; None for none.
 
         Raises:
-            InputError: it cannot be reached, or the key is another one.
+            InputError: it cannot be reached, the key is another one, or it counts for the callers of a service.
         """
-        return None if self.location is None else open_ledger(self.location, self.key_file)
+        if self.location is None:
+            return None
+        ledger = open_ledger(self.location, self.key_file)
+        if ledger.facts.unit == CALLER:
+            raise InputError(
+                f"The ledger {ledger.shown_location} counts for the callers of a service, and not for persons: make "
+                "another with deniable ledger create."
+            )
+        return ledger
 
     def require_persons(self, column: str | None) -> None:
         """Raise `InputError` where there is a ledger and no column of persons."""
@@ -100,10 +109,9 @@ def open_ledger(location: str, key_file: Path | None) -> "Ledger":
 
 def list_ledger_files(location: str, key_file: Path | None) -> list[str]:
     """Return the files of a ledger, which no output may be."""
-    from deniable.ledger.ledger import find_key_path, is_database_address
+    from deniable.ledger.ledger import check_location, find_key_path, list_files
 
-    files = [] if is_database_address(location) else [location]
-    return [*files, find_key_path(location, key_file)]
+    return [*list_files(check_location(location)), find_key_path(location, key_file)]
 
 
 def report_charges(counts: "ChargeCounts") -> None:

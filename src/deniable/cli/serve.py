@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon, read_word_list
-from deniable.cli.charging import LedgerChoice
+from deniable.cli.charging import LedgerChoice, open_ledger
 from deniable.cli.choices import CaseHandling, MechanismName, MetricName, RewritingMethodName, UnknownWordHandling
 from deniable.cli.options import (
     HIDE_DEFAULT,
@@ -180,7 +180,8 @@ def run_serve(
 
     access = _build_access(host, token_env, token_file, allow_host or [])
     _check_model_options(model, mechanism, method, epsilon, delta)
-    opened_ledger = LedgerChoice(ledger, key_file).open()
+    LedgerChoice(ledger, key_file)  # which belong together
+    opened_ledger = None if ledger is None else open_ledger(ledger, key_file)
     if opened_ledger is not None and epsilon is None:
         raise InputError("--ledger counts what one release spends: fix it with --epsilon.")
     release_options = _list_release_options(unknown, case, keep)

@@ -39,6 +39,22 @@ class BudgetExceeded(DeniableError):  # noqa: N818 - it says what happened, as `
         )
 
 
+class PersonsMissing(InputError):  # noqa: N818 - as `BudgetExceeded`
+    """Some rows name no person, whom a ledger could charge; nothing was charged.
+
+    Attributes:
+        rows: their numbers in the batch, from 0 on, ascending.
+    """
+
+    def __init__(self, rows: Sequence[int]) -> None:
+        self.rows = list(rows)
+        count = f"{len(self.rows):,} row{'s name' if len(self.rows) != 1 else ' names'}"
+        super().__init__(
+            f"{count} no person, whom the ledger could charge: name whose each row is, or leave such rows out, with "
+            "--over-budget drop on the command line."
+        )
+
+
 class NotTractable(DeniableError):  # noqa: N818 - the name is part of the public surface
     """No exact output law is known, or computing it would cost too much."""
 

@@ -20,6 +20,10 @@ own, and with the other half, where for some order alpha the divergences sum up 
     epsilon - ln((alpha - 1) / alpha) + (ln(delta / 2) + ln(alpha)) / (alpha - 1)
 
 all releases together are (epsilon, delta)-DP for the person. So the cap of each order is a plain bound on a sum.
+
+That whoever asks may choose later releases by what earlier ones showed costs nothing here: every divergence that is
+charged is alpha times one number (`make_gaussian_cost`), so that all orders bound one sum, of which the largest that
+some order admits is fixed in advance. Costs of another form would need one order for a ledger.
 """
 
 import json
@@ -135,6 +139,8 @@ def compute_caps(budget: float, delta: float | None) -> dict[AccountName, Amount
     if budget > MAX_BUDGET:
         raise make_parameter_error("the ledger", "budget", f"at most {MAX_BUDGET:g}", budget)
     epsilon_cap = int(_read_decimal(budget) * EPSILON_UNITS)
+    if not epsilon_cap:
+        raise make_parameter_error("the ledger", "budget", f"at least {1 / EPSILON_UNITS:g}", budget)
     caps: dict[AccountName, Amounts] = {"metric": (epsilon_cap,), "pure": (epsilon_cap,)}
     if delta is None:
         return caps

@@ -5,12 +5,15 @@ and one for noise, so that neither can be computed from what another gives.
 """
 
 import hashlib
+import re
+import unicodedata
 from collections.abc import Iterable, Sequence
 
 from deniable.core.randomness import KEY_BYTES, derive_stream_starts
 
 HASH_BYTES = 16
 """Bytes of a fingerprint and of a person's hash: among 2^40 of them two are equal with a chance of 2^-49."""
+_WHOLE_FLOAT = re.compile(r"(?a)\A(-?\d+)\.0+\Z")
 _NOISE_LAYOUT = "deniable ledger noise 1"
 """Raised whenever the way from a fingerprint to an output changes."""
 
@@ -46,28 +49,26 @@ class LedgerKeys:
         """
         return derive_stream_starts(self._fingerprints, [release], names)
 
-    def hash_person(self, *name: str) -> bytes:
-        """Return the hash of a person, 16 bytes: of a name, or of what stands for one that is not known."""
-        state = hashlib.blake2b(key=self._persons, digest_size=HASH_BYTES)
-        for part in name:
-            data = part.encode("utf-8", "surrogatepass")
-            state.update(len(data).to_bytes(8, "little") + data)
-        return state.digest()
+    def hash_person(self, name: str) -> bytes:
+        """Return the hash of a person, 16 bytes, however a table writes the name; see `normalize_person`."""
+        data = normalize_person(name).encode("utf-8", "surrogatepass")
+        return hashlib.blake2b(data, key=self._persons, digest_size=HASH_BYTES).digest()
 
-    def hash_owners(self, persons: Sequence[str | None], record_ids: Sequence[str]) -> list[bytes]:
-        """Return the hash of whose each record is; one that names no person is a person of its own.
-
-        Args:
-            persons: (k,) names, None where none is known.
-            record_ids: (k,) of the records.
-        """
-        hashes = {person: self.hash_person(person) for person in dict.fromkeys(persons) if person is not None}
-        return [
-            # No name of a person has two parts.
-            self.hash_person("record", record_id) if person is None else hashes[person]
-            for person, record_id in zip(persons, record_ids, strict=True)
-        ]
+    def hash_persons(self, names: Sequence[str]) -> list[bytes]:
+        """Return the hash of each person, many of whom may be the same."""
+        hashes = {name: self.hash_person(name) for name in dict.fromkeys(names)}
+        return [hashes[name] for name in names]
 
     def find_stream_starts(self, fingerprints: Iterable[bytes]) -> list[bytes]:
         """Return where the noise of each cell starts under `noise`: it is a function of the fingerprint alone."""
         return derive_stream_starts(self.noise, [_NOISE_LAYOUT], ((fingerprint,) for fingerprint in fingerprints))
+
+
+def normalize_person(name: str) -> str:
+    """Return one spelling of a name, so that no table gives a person a second budget.
+
+    White space around it goes, characters are composed (NFC), and a number that some program wrote as a float, such as
+    17.0, is the integer.
+    """
+    stripped = unicodedata.normalize("NFC", name).strip()
+    return _WHOLE_FLOAT.sub(r"\1", stripped)

@@ -54,11 +54,7 @@ class Ledger:
         location = os.fspath(self.location) if isinstance(self.location, os.PathLike) else self.location
         if not isinstance(location, str) or not location:
             raise make_parameter_error("Ledger", "location", "a path, or the address of a database", location)
-        object.__setattr__(self, "location", location)
-        if is_database_address(location):
-            from deniable.ledger.postgres import check_address  # noqa: PLC0415 - one of two backends is needed
-
-            check_address(location)
+        object.__setattr__(self, "location", check_location(location))
         if self.key is None:
             object.__setattr__(self, "key", KeyReference("file", find_key_path(location, None)))
         if isinstance(self.key, KeyReference) and self.key.scheme == "seed":
@@ -125,9 +121,9 @@ class Ledger:
         """The location as messages show it."""
         if not is_database_address(self.location):
             return repr(self.location)
-        from deniable.ledger.postgres import hide_password  # noqa: PLC0415 - one of two backends is needed
+        from deniable.ledger.postgres import hide_user  # noqa: PLC0415 - one of two backends is needed
 
-        return hide_password(self.location)
+        return hide_user(self.location)
 
     def describe_caps(self) -> str:
         """Return what nobody may exceed, in plain words."""
@@ -152,38 +148,48 @@ class Ledger:
         return [*store.check_integrity(), *_compare_sums(store), *_find_excess(store)]
 
     @functools.cached_property
-    def _cell(self) -> dict[int, "_Session"]:
-        return {}
+    def _opened(self) -> list["_Session"]:
+        return []
 
     @property
     def _session(self) -> "_Session":
-        """The connection of this process: one that was opened before a fork is not used after it."""
+        """The connection, opened where there is none."""
         with _OPENING:
-            session = self._cell.get(os.getpid())
-            if session is None:
-                session = self._cell[os.getpid()] = _open_session(self)
-            return session
+            if not self._opened or self._opened[0].is_closed:
+                self._opened[:] = [_open_session(self)]
+                _SESSIONS.add(self._opened[0])
+            return self._opened[0]
 
 
-_OPENING = threading.Lock()
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
 class _Session:
-    """An open ledger and its keys."""
+    """An open ledger and its keys; its connection ends with it, or with the program."""
 
-    store: Store
-    keys: LedgerKeys
+    def __init__(self, store: Store, keys: LedgerKeys) -> None:
+        self.store, self.keys = store, keys
+        self._finalizer = weakref.finalize(self, store.close)
 
-    def __post_init__(self) -> None:
-        """End the connection with the session, or with the program."""
-        weakref.finalize(self, _close_own_store, self.store, os.getpid())
+    @property
+    def is_closed(self) -> bool:
+        """Whether the connection has ended."""
+        return not self._finalizer.alive
+
+    def close(self) -> None:
+        """End the connection; the next charge opens another."""
+        self._finalizer()
 
 
-def _close_own_store(store: Store, process: int) -> None:
-    """End a connection, but not after a fork: the other process goes on with it."""
-    if os.getpid() == process:
-        store.close()
+_OPENING, _SESSIONS = threading.Lock(), weakref.WeakSet[_Session]()
+
+
+def _close_before_fork() -> None:
+    """End all connections: what two processes inherit they would share, and the locks of a database's file with it."""
+    _OPENING.acquire()
+    for session in list(_SESSIONS):
+        session.close()
+
+
+if hasattr(os, "register_at_fork"):
+    os.register_at_fork(before=_close_before_fork, after_in_parent=_OPENING.release, after_in_child=_OPENING.release)
 
 
 def _open_session(ledger: Ledger) -> _Session:
@@ -247,6 +253,7 @@ def create_ledger(
     """
     if not unit.isprintable() or not 0 < len(unit) <= _MAX_UNIT_LENGTH:
         raise make_parameter_error("the ledger", "unit", f"a word of at most {_MAX_UNIT_LENGTH} characters", unit)
+    check_location(location)
     facts = LedgerFacts(unit, float(budget), delta, compute_caps(budget, delta), LedgerKeys(secret).check)
     key_file = None if key_path is None else NewFile(Path(key_path), secret)
     if not is_database_address(location):
@@ -269,6 +276,24 @@ def create_ledger(
 def is_database_address(location: str) -> bool:
     """Return whether a location is that of a PostgreSQL database."""
     return location.startswith(_POSTGRES_SCHEMES)
+
+
+def check_location(location: str) -> str:
+    """Return where a ledger is, or raise `InputError` for what is neither a path nor an address without a password."""
+    if is_database_address(location):
+        from deniable.ledger.postgres import check_address  # noqa: PLC0415 - one of two backends is needed
+
+        return check_address(location)
+    if "://" in location or "password=" in location.lower():  # it is not shown: it may hold a password
+        raise InputError(
+            "A ledger is a file, or postgresql://user@host/database. Got an address of another form: give one of these."
+        )
+    return location
+
+
+def list_files(location: str) -> list[str]:
+    """Return the files in which a database keeps a ledger; none for a server."""
+    return [] if is_database_address(location) else [location, f"{location}-wal", f"{location}-shm"]
 
 
 def find_key_path(location: str, given_path: str | os.PathLike[str] | None) -> str:

@@ -10,7 +10,7 @@ import json
 import threading
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING, Any, LiteralString
-from urllib.parse import urlsplit
+from urllib.parse import unquote, urlsplit
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
@@ -23,7 +23,8 @@ if TYPE_CHECKING:
 
 POSTGRES_SCHEMES = ("postgresql://", "postgres://")
 _MIGRATION_LOCK = 0x646E6C67
-_CONNECT_SECONDS = 20
+_CONNECT_SECONDS, _WAIT_SECONDS, _KEEPALIVE_SECONDS = 20, 120, 60
+"""How long to wait for a connection, how long a batch waits for others, and for a machine that does not answer."""
 _ROWS_AT_A_TIME = 10_000
 _SCHEMA: tuple[LiteralString, ...] = (
     "CREATE SCHEMA deniable_ledger",
@@ -58,7 +59,7 @@ def create_postgres_ledger(address: str, facts: LedgerFacts) -> None:
         connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
         if _has_ledger(connection):
             raise InputError(
-                f"The database {hide_password(address)} has a ledger: ledgers are never overwritten. Name another."
+                f"The database {hide_user(address)} has a ledger: ledgers are never overwritten. Name another."
             )
         for statement in _SCHEMA:
             connection.execute(statement)
@@ -92,21 +93,23 @@ class PostgresStore:
     def charge(self, cost: Cost, charges: Charges) -> Decision:
         """See `deniable.ledger.store.Store.charge`."""
         persons = sorted(set(charges.persons))
-        if self._connection.closed:  # it was lost; a service lives longer than a connection
-            with _translate_errors(self._address):
+        with self._lock, _translate_errors(self._address):
+            if self._connection.closed:  # it was lost; a service lives longer than a connection
                 self._connection = _connect(self._address)
-        with self._lock, _translate_errors(self._address), self._connection.transaction() as transaction:
-            totals = self._lock_totals(cost, persons)
-            known = self._connection.execute(
-                "SELECT fingerprint FROM deniable_ledger.charges WHERE fingerprint = ANY(%s)",
-                (list(charges.fingerprints),),
-            )
-            decision = decide_charges(cost, charges, {row[0] for row in known}, totals, self.facts.caps[cost.account])
-            if not decision.new_cells or decision.refused_rows:
-                import psycopg  # noqa: PLC0415 - an extra, which is there by now
+            with self._connection.transaction() as transaction:
+                totals = self._lock_totals(cost, persons)
+                known = self._connection.execute(
+                    "SELECT fingerprint FROM deniable_ledger.charges WHERE fingerprint = ANY(%s)",
+                    (list(charges.fingerprints),),
+                )
+                decision = decide_charges(
+                    cost, charges, {row[0] for row in known}, totals, self.facts.caps[cost.account]
+                )
+                if not decision.new_cells or decision.refused_rows:
+                    import psycopg  # noqa: PLC0415 - an extra, which is there by now
 
-                raise psycopg.Rollback(transaction)
-            self._write_charges(cost, charges, decision)
+                    raise psycopg.Rollback(transaction)
+                self._write_charges(cost, charges, decision)
         return decision
 
     def list_totals(self, person: bytes | None = None) -> Iterator[Total]:
@@ -136,7 +139,8 @@ class PostgresStore:
 
     def close(self) -> None:
         """See `deniable.ledger.store.Store.close`."""
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
 
     def _read(self, query: LiteralString, person: bytes | None) -> Iterator[tuple[Any, ...]]:
         """Yield the rows of a query, on a connection of its own: the rows of a large ledger come piece by piece."""
@@ -192,13 +196,15 @@ class PostgresStore:
             self._connection.execute("SELECT pg_advisory_xact_lock(%s)", (_MIGRATION_LOCK,))
             if not _has_ledger(self._connection):
                 raise InputError(
-                    f"The database {hide_password(self._address)} has no ledger: make one with: deniable ledger create"
+                    f"The database {hide_user(self._address)} has no ledger: make one with: deniable ledger create"
                 )
             row = self._connection.execute("SELECT * FROM deniable_ledger.facts").fetchone()
-            version, unit, budget, delta, caps, key_check = row if row is not None else (0, "", 0.0, None, {}, b"")
+            if row is None:
+                raise InputError(f"The ledger in {hide_user(self._address)} is damaged: its facts are missing.")
+            version, unit, budget, delta, caps, key_check = row
             if version > SCHEMA_VERSION:
                 raise InputError(
-                    f"The ledger in {hide_password(self._address)} has schema {version}, and this version of deniable "
+                    f"The ledger in {hide_user(self._address)} has schema {version}, and this version of deniable "
                     f"knows {SCHEMA_VERSION}: install a newer one."
                 )
             for step in range(version, SCHEMA_VERSION):
@@ -213,21 +219,28 @@ class PostgresStore:
 def check_address(address: str) -> str:
     """Return the address of a database, or raise `InputError` where it holds a password, which others could read."""
     try:
-        has_password = urlsplit(address).password is not None or "password=" in urlsplit(address).query
+        parts = urlsplit(address)
+        _ = parts.port
     except ValueError:
-        raise InputError("The address of the ledger is no URL: write postgresql://user@host/database.") from None
-    if has_password:
-        raise InputError(
-            "The address of the ledger holds a password, which every list of programs would show: leave it out, and "
-            "keep the password in ~/.pgpass or the environment variable PGPASSWORD."
-        )
+        raise _make_address_error() from None
+    names = {unquote(part.partition("=")[0]).lower() for part in parts.query.split("&")}
+    # A sign that ends the host, as a password may hold one, leaves the rest of the password behind it.
+    if parts.password is not None or "password" in names or "@" in parts.path + parts.query + parts.fragment:
+        raise _make_address_error()
     return address
 
 
-def hide_password(address: str) -> str:
+def _make_address_error() -> InputError:
+    return InputError(
+        "The address of the ledger must be postgresql://user@host:port/database, without a password, which every list "
+        "of programs would show: keep that in ~/.pgpass or the environment variable PGPASSWORD."
+    )
+
+
+def hide_user(address: str) -> str:
     """Return an address as messages show it."""
     parts = urlsplit(address)
-    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="").geturl()
+    return parts._replace(netloc=parts.netloc.rpartition("@")[2], query="", fragment="").geturl()
 
 
 def _has_ledger(connection: "psycopg.Connection[Any]") -> bool:
@@ -239,9 +252,15 @@ def _connect(address: str) -> "psycopg.Connection[Any]":
     """Return a connection in which every transaction is begun by hand, and is on disk when it is committed."""
     driver = import_extra("psycopg", "A ledger in PostgreSQL", "postgres")
     connection: psycopg.Connection[Any] = driver.connect(
-        check_address(address), autocommit=True, connect_timeout=_CONNECT_SECONDS, client_encoding="utf-8"
+        check_address(address),
+        autocommit=True,
+        connect_timeout=_CONNECT_SECONDS,
+        client_encoding="utf-8",
+        keepalives_idle=_KEEPALIVE_SECONDS,
     )
+    connection.isolation_level = driver.IsolationLevel.READ_COMMITTED  # rows are locked; other levels would fail
     connection.execute("SET synchronous_commit = on")
+    connection.execute("SELECT set_config('lock_timeout', %s, false)", (f"{_WAIT_SECONDS}s",))
     return connection
 
 
@@ -254,6 +273,6 @@ def _translate_errors(address: str) -> Iterator[None]:
     except driver.Error as error:
         reason = " ".join(str(error).split()).rstrip(".") or type(error).__name__
         raise InputError(
-            f"The ledger in {hide_password(address)} cannot be used: {reason}. Nothing was charged by this step, "
-            "unless the connection was lost while it was written; a repeated run pays nothing twice."
+            f"The ledger in {hide_user(address)} cannot be used: {reason}. Nothing was charged by this step, "
+            "unless the connection was lost while it was written."
         ) from None

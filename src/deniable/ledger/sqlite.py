@@ -10,6 +10,7 @@ import sqlite3
 import threading
 from collections.abc import Iterable, Iterator, Sequence
 from pathlib import Path
+from urllib.parse import quote
 
 from deniable.core.errors import InputError
 from deniable.core.files import NewFile, create_files
@@ -24,8 +25,6 @@ _CHUNK = 500
 """Values of one query; older versions of SQLite take 999."""
 _APPLICATION_ID = 0x646E6C67
 """Marks the file as a ledger: "dnlg"."""
-_HEADER_BYTES = 72
-"""Of an SQLite file, the application's mark at their end."""
 _SCHEMA = (
     "CREATE TABLE facts (name TEXT PRIMARY KEY, value TEXT NOT NULL)",
     "CREATE TABLE costs (number INTEGER PRIMARY KEY, cost TEXT NOT NULL UNIQUE)",
@@ -76,6 +75,9 @@ def _encode_ledger(facts: LedgerFacts) -> bytes:
 class SQLiteStore:
     """A ledger in a file.
 
+    The file is opened by SQLite alone: where a process opens and closes it by other means, the system drops SQLite's
+    locks on it, and another process could remove the log that this one writes to.
+
     Args:
         path: of the file.
 
@@ -85,12 +87,11 @@ class SQLiteStore:
     """
 
     def __init__(self, path: Path) -> None:
-        if not path.is_file():
-            raise InputError(f"There is no ledger {str(path)!r}: make one with: deniable ledger create {path}")
-        _refuse_network(path)
-        _refuse_other_file(path)
-        self._path, self._lock = path, threading.Lock()
         with _translate_errors(path):
+            if not path.is_file():
+                raise InputError(f"There is no ledger {str(path)!r}: make one with: deniable ledger create {path}")
+            _refuse_network(path)
+            self._path, self._lock, self._identity = path, threading.Lock(), _identify(path)
             self._connection = _connect(path)
             try:
                 self._migrate()
@@ -103,6 +104,11 @@ class SQLiteStore:
     def charge(self, cost: Cost, charges: Charges) -> Decision:
         """See `deniable.ledger.store.Store.charge`."""
         with self._lock, _translate_errors(self._path), _write(self._connection):
+            if _identify(self._path) != self._identity:
+                raise InputError(
+                    f"The ledger {str(self._path)!r} was moved, removed or replaced while it is in use: start the "
+                    "program again."
+                )
             known = {
                 row[0]
                 for row in self._select("SELECT fingerprint FROM charges WHERE fingerprint", charges.fingerprints)
@@ -142,7 +148,8 @@ class SQLiteStore:
 
     def close(self) -> None:
         """See `deniable.ledger.store.Store.close`."""
-        self._connection.close()
+        with self._lock:
+            self._connection.close()
 
     @contextlib.contextmanager
     def _read(self) -> Iterator[sqlite3.Connection]:
@@ -177,8 +184,6 @@ class SQLiteStore:
     def _migrate(self) -> None:
         """Bring the file to the schema of this version."""
         connection = self._connection
-        if connection.execute("PRAGMA application_id").fetchone()[0] != _APPLICATION_ID:
-            raise _make_kind_error(self._path)
         if connection.execute("PRAGMA user_version").fetchone()[0] == SCHEMA_VERSION:
             return
         with _write(connection):
@@ -195,9 +200,17 @@ class SQLiteStore:
 
 
 def _connect(path: Path) -> sqlite3.Connection:
-    """Return a connection in which every transaction is begun by hand, and is on disk when it is committed."""
-    connection = sqlite3.connect(path, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False)
+    """Return a connection in which every transaction is begun by hand, and is on disk when it is committed.
+
+    Raises:
+        InputError: the file is no ledger; nothing of it was changed.
+    """
+    address = f"file:{quote(str(path.absolute()))}?mode=rw"  # which creates no file
+    connection = sqlite3.connect(
+        address, uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
+    )
     try:
+        _check_application(connection, path)
         connection.execute("PRAGMA journal_mode = WAL")
         connection.execute("PRAGMA synchronous = FULL")
         connection.execute("PRAGMA foreign_keys = ON")
@@ -207,11 +220,29 @@ def _connect(path: Path) -> sqlite3.Connection:
     return connection
 
 
+def _check_application(connection: sqlite3.Connection, path: Path) -> None:
+    """Raise `InputError` for a database of another program, or a file that is no database."""
+    try:
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+    except sqlite3.DatabaseError as error:
+        if error.sqlite_errorname != "SQLITE_NOTADB":
+            raise
+        application = None
+    if application != _APPLICATION_ID:
+        raise InputError(f"{str(path)!r} is no ledger: name the file that deniable ledger create wrote.")
+
+
+def _identify(path: Path) -> tuple[int, int]:
+    """Return what a file is known by, whatever its name; opening it would drop SQLite's locks."""
+    status = path.stat()
+    return status.st_dev, status.st_ino
+
+
 @contextlib.contextmanager
 def _write(connection: sqlite3.Connection) -> Iterator[None]:
     """Begin a transaction that writes, and commit it where the block ends well."""
-    connection.execute("BEGIN IMMEDIATE")
     try:
+        connection.execute("BEGIN IMMEDIATE")  # an interruption may come when it is done
         yield
         connection.execute("COMMIT")
     except BaseException:
@@ -225,9 +256,10 @@ def _translate_errors(path: Path) -> Iterator[None]:
     """Raise `InputError` in place of what SQLite raises."""
     try:
         yield
-    except sqlite3.Error as error:
+    except (sqlite3.Error, OSError) as error:
+        reason = error.strerror if isinstance(error, OSError) and error.strerror else str(error).rstrip(".")
         raise InputError(
-            f"The ledger {str(path)!r} cannot be used: {str(error).rstrip('.')}. Nothing was charged by this step."
+            f"The ledger {str(path)!r} cannot be used: {reason}. Nothing was charged by this step."
         ) from None
 
 
@@ -251,23 +283,9 @@ def _decode_facts(rows: dict[str, str], path: Path) -> LedgerFacts:
             key_check=bytes.fromhex(rows["key_check"]),
         )
     except (KeyError, ValueError, TypeError, AttributeError):
-        raise InputError(f"The ledger {str(path)!r} is damaged: restore it from a copy.") from None
-
-
-def _refuse_other_file(path: Path) -> None:
-    """Raise `InputError` for a file that is no ledger, before SQLite changes the least of it."""
-    try:
-        with path.open("rb") as file:
-            header = file.read(_HEADER_BYTES)
-    except OSError as error:
-        raise InputError(f"The ledger {str(path)!r} cannot be read: {error.strerror}.") from None
-    is_ledger = header.startswith(b"SQLite format 3\0") and header.endswith(_APPLICATION_ID.to_bytes(4, "big"))
-    if header and not is_ledger:  # an empty one may have all its pages in the log beside it
-        raise _make_kind_error(path)
-
-
-def _make_kind_error(path: Path) -> InputError:
-    return InputError(f"{str(path)!r} is no ledger: name the file that deniable ledger create wrote.")
+        raise InputError(
+            f"The ledger {str(path)!r} is damaged: restore a copy, which forgets what was charged since."
+        ) from None
 
 
 def _refuse_network(path: Path) -> None:

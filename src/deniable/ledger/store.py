@@ -18,6 +18,8 @@ from deniable.ledger.accounts import AccountName, Amounts, Caps, Cost
 from deniable.ledger.charges import Charges, Decision
 
 SCHEMA_VERSION = 1
+CALLER = "caller"
+"""Unit of a ledger that counts for the callers of a service."""
 
 
 @dataclass(frozen=True)

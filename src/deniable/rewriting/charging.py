@@ -5,7 +5,7 @@ from deniable.core.evidence import limit_status
 from deniable.core.guarantees import PureDP, is_proved
 from deniable.ledger import Cost, Ledger, make_gaussian_cost, make_pure_cost
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
-from deniable.text.batches import CellBatch
+from deniable.text.batches import CellBatch, require_persons
 from deniable.vectors import Gaussian
 
 
@@ -35,7 +35,7 @@ def charge_texts(ledger: Ledger, cost: Cost, cells: CellBatch) -> None:
 
     Raises:
         InputError: the ledger cannot be used.
-        BudgetExceeded: its budget does not cover some rows; nothing was charged then.
+        BudgetExceeded, PersonsMissing: its budget does not cover some rows, or some name no person; nothing was charged
+            then.
     """
-    hashes = ledger.keys.hash_owners(cells.persons or [None] * len(cells), cells.record_ids)
-    ledger.charge_afresh(cost, hashes, cells.rows.tolist())
+    ledger.charge_afresh(cost, ledger.keys.hash_persons(require_persons(cells)), cells.rows.tolist())

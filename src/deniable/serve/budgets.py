@@ -6,13 +6,13 @@ service stops is lost to the caller, and never to the account.
 """
 
 import threading
+from collections import defaultdict
 
 from deniable.core.errors import BudgetExceeded, InputError
 from deniable.ledger import Cost, Ledger
+from deniable.ledger.store import CALLER
 from deniable.serve.problems import Problem
 
-CALLER = "caller"
-"""Unit of a ledger that counts for a service."""
 ANYBODY = "anybody"
 """The one caller of a service without tokens."""
 _MAX_AHEAD, _AHEAD_SHARE = 1_000, 100
@@ -38,9 +38,19 @@ class CallerBudgets:
                 "make one with deniable ledger create --unit caller."
             )
         ledger.check_account(cost)
-        self._ledger, self._cost, self._lock = ledger, cost, threading.Lock()
+        self._ledger, self._cost = ledger, cost
         self._ahead = max(1, min(_MAX_AHEAD, self._count_affordable() // _AHEAD_SHARE))
         self._paid: dict[str, int] = {}
+        self._lock = threading.Lock()  # never held while the disk is waited for
+        self._caller_locks = defaultdict[str, threading.Lock](threading.Lock)
+
+    def spend_paid(self, caller: str, units: int) -> bool:
+        """Take units from what a caller has paid ahead, and return whether that was enough; nothing is waited for."""
+        with self._lock:
+            remaining = self._paid.get(caller, 0) - units
+            if remaining >= 0:
+                self._paid[caller] = remaining
+            return remaining >= 0
 
     def pay(self, caller: str, units: int) -> None:
         """Charge a caller; when this returns, the charge is on disk.
@@ -53,29 +63,27 @@ class CallerBudgets:
             Problem: the budget does not cover it, or the ledger cannot be reached: nothing may leave then.
         """
         with self._lock:
-            if self._paid.get(caller, 0) < units:
+            caller_lock = self._caller_locks[caller]
+        with caller_lock:
+            if not self.spend_paid(caller, units):
                 self._pay_ahead(caller, units)
-            self._paid[caller] = self._paid.get(caller, 0) - units
-
-    def has_paid(self, caller: str, units: int) -> bool:
-        """Return whether a charge needs no disk."""
-        return self._paid.get(caller, 0) >= units
 
     def describe(self) -> str:
         """Return what no caller may exceed, in plain words."""
         return self._ledger.describe_caps()
 
     def _pay_ahead(self, caller: str, units: int) -> None:
-        missing = units - self._paid.get(caller, 0)
+        """Charge units, and some ahead where the budget covers them; other requests of the caller spend these."""
         person = self._ledger.keys.hash_person(caller)
-        for amount in dict.fromkeys((max(missing, self._ahead), missing)):
+        for amount in dict.fromkeys((max(units, self._ahead), units)):
             try:
                 self._ledger.charge_afresh(self._cost, [person], [0], amount)
             except BudgetExceeded:
                 continue
             except InputError as error:
                 raise Problem(503, "The ledger cannot be reached, so no text may leave: try again later.") from error
-            self._paid[caller] = self._paid.get(caller, 0) + amount
+            with self._lock:
+                self._paid[caller] = self._paid.get(caller, 0) + amount - units
             return
         raise Problem(_BUDGET_SPENT, f"The budget of this caller is spent: the ledger allows {self.describe()}.")
 

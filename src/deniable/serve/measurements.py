@@ -125,6 +125,12 @@ async def _build_request(service: Service, body: MeasureBody, command_options: S
     Raises:
         Problem: something is not offered.
     """
+    if service.budgets is not None:
+        raise Problem(
+            422,
+            "This service counts what callers spend, and a measurement shows private texts that nobody paid for: run "
+            "deniable measure.",
+        )
     epsilons = sorted(set(body.epsilons or [service.catalogue.default.epsilon]))
     choices = [service.catalogue.choose(body.mechanism, epsilon) for epsilon in epsilons]
     offer = await service.find_offer(None, None)

@@ -83,12 +83,9 @@ class Service:
 
     async def _charge(self, caller: str, units: int) -> None:
         """Charge a caller for what was drawn and did not leave yet; where it may not leave, it is forgotten."""
-        if self.budgets is None or not units:
+        if self.budgets is None or not units or self.budgets.spend_paid(caller, units):
             return
-        if self.budgets.has_paid(caller, units):
-            self.budgets.pay(caller, units)
-        else:
-            await asyncio.to_thread(self.budgets.pay, caller, units)
+        await asyncio.to_thread(self.budgets.pay, caller, units)
 
     async def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return ``function(*arguments)``, computed beside the event loop, one such call at a time.

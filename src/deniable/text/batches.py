@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, IntArray
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, PersonsMissing
 from deniable.text.columns import is_null, read_text_column
 from deniable.text.encoded import Texts, list_texts
 from deniable.text.escapes import NO_MARKUP, MarkupCounts
@@ -102,6 +102,20 @@ class CellBatch(Sequence[TextCell]):
     @functools.cached_property
     def _listed_texts(self) -> list[str]:
         return list_texts(self.texts)
+
+
+def require_persons(cells: CellBatch) -> list[str]:
+    """Return whose the cells of a batch are, which a ledger needs to know of each.
+
+    Raises:
+        PersonsMissing: some name no person; ``rows`` are those of the batch.
+    """
+    persons = cells.persons or [None] * len(cells)
+    names = [person for person in persons if person is not None]
+    if len(names) < len(cells):
+        nameless = np.array([person is None for person in persons])
+        raise PersonsMissing(np.unique(cells.rows[nameless]).tolist())
+    return names
 
 
 @dataclasses.dataclass(frozen=True)

@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING, Any, cast
 import numpy as np
 
 from deniable.core.classes import get_picklable_state
-from deniable.core.errors import BudgetExceeded, InputError, make_parameter_error
+from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing, make_parameter_error
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import is_proved
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
@@ -30,6 +30,7 @@ from deniable.text.batches import (
     TextCell,
     check_record_ids,
     read_batch_texts,
+    require_persons,
 )
 from deniable.text.columns import format_name, read_text_column
 from deniable.text.encoded import EncodedTexts, Texts, list_texts
@@ -186,8 +187,8 @@ class Release:
         Raises:
             InputError: an entry is no text; ids or persons are missing or of another number; ids are repeated; or the
                 key or the ledger cannot be used.
-            BudgetExceeded: the ledger's budget does not cover some of the texts; its ``rows`` say which. Nothing was
-                charged.
+            BudgetExceeded, PersonsMissing: the ledger's budget does not cover some of the texts, or some name no
+                person; ``rows`` say which. Nothing was charged.
         """
         private_texts = read_batch_texts(texts)
         record_ids = self._check_ids(private_texts, ids)
@@ -198,6 +199,8 @@ class Release:
             privatized = self.privatize_cells(cells, workers=workers)
         except BudgetExceeded as error:
             raise BudgetExceeded([rows[cell] for cell in error.rows], error.caps) from None
+        except PersonsMissing as error:
+            raise PersonsMissing([rows[cell] for cell in error.rows]) from None
         new_texts, word_counts = iter(privatized.texts), iter(privatized.lengths)
         lengths = [next(word_counts) if text else 0 for text in private_texts]
         tally = Tally.count(lengths, privatized, missing=private_texts.count(None))
@@ -229,7 +232,8 @@ class Release:
 
         Raises:
             InputError: the key, or the ledger, cannot be read.
-            BudgetExceeded: the ledger's budget does not cover some of the cells; ``rows`` are those of the batch.
+            BudgetExceeded, PersonsMissing: the ledger's budget does not cover some of the cells, or some name no
+                person; ``rows`` are those of the batch.
         """
         self._check_law()
         key = self.read_key() if key is None else key
@@ -297,7 +301,7 @@ class Release:
     ) -> tuple[list[bytes], int]:
         """Charge all cells; return where their streams start, and how many were not charged before."""
         keys, units = ledger.keys, np.diff(lexed.offsets).tolist()
-        persons = keys.hash_owners(cells.persons or [None] * len(cells), cells.record_ids)
+        persons = keys.hash_persons(require_persons(cells))
         named = ((person, *name) for person, name in zip(persons, names, strict=True))
         fingerprints = keys.fingerprint_cells(self.fingerprint or "", named)
         drawn = [cell for cell, count in enumerate(units) if count]

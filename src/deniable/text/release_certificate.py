@@ -24,7 +24,7 @@ LEDGER_STEP = (
     "spent and on whether the very same was released before; it allows "
 )
 """Followed by what it allows."""
-ROWS_NOT_COVERED = "rows are missing that the ledger's budget did not cover, if there were any"
+ROWS_NOT_COVERED = "rows are missing that the ledger's budget did not cover, or that name no person, if there were any"
 CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
 CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
 CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"

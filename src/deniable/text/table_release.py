@@ -7,7 +7,7 @@ from typing import Literal, Protocol, TypeVar, cast
 
 import numpy as np
 
-from deniable.core.errors import BudgetExceeded, InputError
+from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing
 from deniable.core.files import PIPE, check_outputs, open_input, open_outputs
 from deniable.core.signatures import SIGNATURE_ENDING, SigningKey, list_signature_paths, make_release_seal
 from deniable.text.batches import CellBatch, PrivatizedBatch, Tally, TextCell
@@ -326,7 +326,7 @@ class TableReleaser:
             covered = rows if is_released.all() else rows.filter(is_released)
             try:
                 columns = self._release_columns(covered)
-            except BudgetExceeded as error:
+            except (BudgetExceeded, PersonsMissing) as error:
                 if self._over_budget == "refuse":
                     raise _name_persons(error, covered) from None
                 is_released[np.flatnonzero(is_released)[error.rows]] = False
@@ -386,10 +386,11 @@ class TableReleaser:
         return record_ids
 
 
-def _name_persons(error: BudgetExceeded, rows: TextRows) -> BudgetExceeded:
+def _name_persons(error: BudgetExceeded | PersonsMissing, rows: TextRows) -> BudgetExceeded | PersonsMissing:
     """Return the error with the names of those whose rows are not covered, each once."""
-    persons = rows.persons or [None] * len(rows)
-    names = dict.fromkeys(persons[row] or "a row without a person" for row in error.rows)
+    if isinstance(error, PersonsMissing):
+        return error
+    names = dict.fromkeys(str(rows.persons[row]) for row in error.rows) if rows.persons is not None else {}
     return BudgetExceeded(error.rows, error.caps, [*names])
 
 

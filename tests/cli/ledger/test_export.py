@@ -26,4 +26,5 @@ def test_a_pipe_and_what_exists(charge, call, place):
         before = (place / name).read_bytes()
         assert call("ledger", "export", "l.db", "-o", name, "--key-file", "l.db.key").code == 2
         assert (place / name).read_bytes() == before
-    assert call("ledger", "export", "l.db", "-o", "l.db", "--force").code == 2
+    for name in ("l.db", "l.db.key", "l.db-wal"):
+        assert call("ledger", "export", "l.db", "-o", name, "--force").code == 2

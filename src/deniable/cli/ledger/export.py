@@ -1,11 +1,10 @@
 """``deniable ledger export``: all totals as a table, for an audit or a backup that anybody can read."""
 
-from pathlib import Path
 from typing import Annotated
 
 import typer
 
-from deniable.cli.charging import open_ledger
+from deniable.cli.charging import list_ledger_files, open_ledger
 from deniable.cli.ledger.options import KeyFileOption, LedgerArgument
 from deniable.cli.options import OUTPUT_PANEL, ForceOption, make_option
 
@@ -30,12 +29,10 @@ def run_ledger_export(
     """
     from deniable.cli.outcome import note_written
     from deniable.core.files import PIPE, check_outputs, open_outputs
-    from deniable.ledger.ledger import is_database_address
     from deniable.ledger.reading import encode_units
 
     ledger = open_ledger(where, key_file)
-    inputs = [] if is_database_address(where) else [Path(where)]
-    check_outputs([output], [*inputs, key_file], force=force)
+    check_outputs([output], list_ledger_files(where, key_file), force=force)
     with open_outputs(output, force=force, owner_only=[output]) as (stream,):
         rows = 0
         for units in ledger.list_units():

@@ -8,6 +8,7 @@ import typer
 from deniable.cli.charging import open_ledger
 from deniable.cli.ledger.options import KeyFileOption, LedgerArgument
 from deniable.cli.options import DATA_PANEL, JsonOption, make_option
+from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.ledger.reading import Account, Spending
@@ -28,8 +29,11 @@ def run_ledger_show(
 
     The figures are for the owner only: they depend on who has texts in the private tables, and how many.
     """
+    from deniable.ledger.keys import normalize_person
     from deniable.ledger.reading import read_spending
 
+    if person is not None and not normalize_person(person):
+        raise InputError("--person is the name of a person. Got a blank one: give a name, or leave it out.")
     ledger = open_ledger(where, key_file)
     spending = read_spending(ledger, person)
     if as_json:
