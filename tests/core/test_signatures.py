@@ -1,5 +1,6 @@
 """Signatures: every byte of what is signed counts, and no key passes for one of another kind."""
 
+import base64
 import json
 import os
 import pickle
@@ -238,6 +239,16 @@ def test_other_kinds_of_pem_keys(tmp_path):
     for read, name in [(read_signing_key, "ec"), (read_signing_key, "locked"), (read_public_key, "ec.pub")]:
         with pytest.raises(InputError, match="holds no"):
             read(tmp_path / name)
+
+
+def test_a_key_at_which_openssl_fails(tmp_path):
+    """A key that names another curve than its length fits, at which OpenSSL has an error of its own, is one line."""
+    algorithm = bytes.fromhex("302e020100300506032b656f04220420")  # X448, whose keys have 56 bytes
+    pem = b"-----BEGIN PRIVATE KEY-----\n" + base64.b64encode(algorithm + bytes(32)) + b"\n-----END PRIVATE KEY-----\n"
+    (tmp_path / "key").write_bytes(pem)
+    with pytest.raises(InputError, match="holds no signing key") as caught:
+        read_signing_key(tmp_path / "key")
+    assert "\n" not in str(caught.value)
 
 
 def test_a_table_that_cannot_be_read(signed, tmp_path):
