@@ -11,7 +11,6 @@ from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.private_tables import PrivateTable
 from deniable.cli.usable_rows import describe_rows, format_row_count, format_row_numbers
 from deniable.core.errors import InputError
-from deniable.ledger.store import CALLER
 
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
@@ -54,6 +53,8 @@ class LedgerChoice:
         Raises:
             InputError: it cannot be reached, the key is another one, or it counts for the callers of a service.
         """
+        from deniable.ledger.store import CALLER
+
         if self.location is None:
             return None
         ledger = open_ledger(self.location, self.key_file)
