@@ -61,7 +61,8 @@ class SynthesisFiles:
 
         parse_output_format(self.table)
         signatures = list_signature_paths(self.signing_key, self.certificate)
-        check_outputs(dict.fromkeys([*self.paths, *signatures]), inputs, force=force)
+        others = [path for path in signatures if path not in self.paths]  # a new one is among them
+        check_outputs([*self.paths, *others], inputs, force=force)
 
     def write(self, contents: dict[str, bytes], *, force: bool) -> list[str]:
         """Write the contents of files by path, whole or not at all; nobody else can open the owner's.
