@@ -3,6 +3,7 @@
 import pytest
 
 from deniable.text.tables import TABLE_FORMATS
+from deniable.text.tables.rows import ReleasedRows
 from tests.fuzzing.tables import BugFound, fuzz_csv, fuzz_jsonl, fuzz_parquet, fuzz_txt
 from tests.fuzzing.targets import CORPUS
 
@@ -37,7 +38,7 @@ def pass_texts(release):
     def releasing(stream, sink, layout, release_rows):
         def keep(rows):
             release_rows(rows)
-            return rows.columns
+            return ReleasedRows(rows.columns)
 
         return release(stream, sink, layout, keep)
 
