@@ -22,6 +22,7 @@ from deniable.core.files import (
     NewFile,
     NoSeal,
     Seal,
+    _remove_dead_parts,
     check_outputs,
     create_files,
     find_free_path,
@@ -653,3 +654,22 @@ def test_new_files_that_fail(tmp_path, monkeypatch, number):
     with pytest.raises(KeyboardInterrupt):
         create_files(NewFile(tmp_path / "a", b"1"), NewFile(tmp_path / "b", b"2"))
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_is_put_aside_is_not_taken_for_dead(tmp_path, monkeypatch):
+    """While outputs appear, another run leaves an old file that was put aside, which may come back."""
+    for name in OLD_NAMES:
+        (tmp_path / name).write_bytes(b"old")
+    replace, calls = Path.replace, []
+
+    def disturbed(path, target):
+        calls.append(path)
+        if len(calls) == 3:  # both old files are put aside
+            _remove_dead_parts(tmp_path / OLD_NAMES[1])
+            raise OSError(errno.EIO, "broken")
+        replace(path, target)
+
+    monkeypatch.setattr(Path, "replace", disturbed)
+    with pytest.raises(OSError, match="broken"):
+        publish(tmp_path)
+    assert {path.name: path.read_bytes() for path in tmp_path.iterdir()} == dict.fromkeys(OLD_NAMES, b"old")

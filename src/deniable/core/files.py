@@ -180,7 +180,7 @@ def open_outputs(
             mode = _choose_mode(seal_target, owner_only=False)
             complete_files.insert(0, _CompleteFile(seal.path, seal_path, seal_target, mode))
         spools = [stream for path, stream in zip(partial_paths, streams, strict=True) if path is None]
-        _publish_outputs(complete_files, spools, seal if isinstance(seal, NoSeal) else None)
+        _publish_outputs(complete_files, spools, seal if isinstance(seal, NoSeal) else None, spool_stack)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -210,7 +210,12 @@ def record_published(paths: list[str]) -> Iterator[None]:
         _PUBLISHED.reset(token)
 
 
-def _publish_outputs(files: Sequence[_CompleteFile], spools: Sequence[BinaryIO], unsealed: NoSeal | None) -> None:
+def _publish_outputs(
+    files: Sequence[_CompleteFile],
+    spools: Sequence[BinaryIO],
+    unsealed: NoSeal | None,
+    lock_stack: contextlib.ExitStack,
+) -> None:
     """Give complete files their names, all of them or none, and send what waits for standard output.
 
     What stands in the place of one of several files is put aside before, the last one first, and so is a seal of what
@@ -220,6 +225,7 @@ def _publish_outputs(files: Sequence[_CompleteFile], spools: Sequence[BinaryIO],
         files: in the order in which they appear.
         spools: what waits for standard output.
         unsealed: the seal that the files lack.
+        lock_stack: holds the locks of what is put aside, which no other run then takes for what a dead run has left.
     """
     stale_seal = None if unsealed is None else unsealed.find_stale()
     is_single = len(files) + len(spools) == 1 and stale_seal is None
@@ -229,6 +235,8 @@ def _publish_outputs(files: Sequence[_CompleteFile], spools: Sequence[BinaryIO],
     published, paths = _PUBLISHED.get(), [file.path for file in files]
     published = [] if published is None else published
     try:
+        for target in backups:
+            _lock_file(target, lock_stack)
         _move_into_place(files, backups)
         for spool in spools:
             spool.seek(0)
@@ -244,6 +252,14 @@ def _publish_outputs(files: Sequence[_CompleteFile], spools: Sequence[BinaryIO],
     finally:
         if published[-len(paths) :] == paths:
             _remove_files(backups.values())
+
+
+def _lock_file(path: Path, lock_stack: contextlib.ExitStack) -> None:
+    """Lock a file, where that can be done, whatever name it gets."""
+    with contextlib.suppress(OSError):
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NOFOLLOW", 0))
+        lock_stack.callback(os.close, descriptor)
+        try_lock(descriptor)
 
 
 def _move_into_place(files: Sequence[_CompleteFile], backups: Mapping[Path, Path]) -> None:
