@@ -37,6 +37,8 @@ def run_command(request: dict[str, Any], library: Any, announce: Callable[[], ob
     from deniable.cli.main import run  # once, by the first command
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
+    for number in (signal.SIGTERM, signal.SIGHUP):  # which a command that ended before ignores
+        signal.signal(number, signal.SIG_DFL)
     library.faults_set(
         request["watched"].encode(), request["kind"].encode(), request["number"], request["action"], request["lasts"]
     )

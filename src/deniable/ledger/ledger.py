@@ -127,12 +127,7 @@ class Ledger:
 
     def describe_caps(self) -> str:
         """Return what nobody may exceed, in plain words."""
-        facts = self.facts
-        delta = "" if facts.delta is None else f", epsilon {facts.budget:g} at delta {facts.delta:g}"
-        return (
-            f"per {facts.unit}: metric epsilon {facts.budget:g} (summed over words), pure epsilon "
-            f"{facts.budget:g}{delta}"
-        )
+        return self.facts.describe_caps()
 
     def list_totals(self, person: str | None = None) -> Iterator[Total]:
         """Yield what each person, or one who is named, has spent."""
@@ -236,8 +231,8 @@ def create_ledger(
     unit: str,
     secret: bytes,
     key_path: str | os.PathLike[str] | None = None,
-) -> None:
-    """Create a ledger.
+) -> LedgerFacts:
+    """Create a ledger, and return what it was created with.
 
     Args:
         location: see `Ledger`.
@@ -260,7 +255,7 @@ def create_ledger(
         from deniable.ledger.sqlite import create_sqlite_ledger  # noqa: PLC0415 - one of two backends is needed
 
         create_sqlite_ledger(Path(location), facts, key_file)
-        return
+        return facts
     from deniable.ledger.postgres import create_postgres_ledger  # noqa: PLC0415 - needs an extra
 
     if key_file is not None:
@@ -271,6 +266,7 @@ def create_ledger(
         if key_file is not None:
             key_file.path.unlink(missing_ok=True)
         raise
+    return facts
 
 
 def is_database_address(location: str) -> bool:

@@ -40,6 +40,13 @@ class LedgerFacts:
     caps: Caps
     key_check: bytes
 
+    def describe_caps(self) -> str:
+        """Return what nobody may exceed, in plain words."""
+        delta = "" if self.delta is None else f", epsilon {self.budget:g} at delta {self.delta:g}"
+        return (
+            f"per {self.unit}: metric epsilon {self.budget:g} (summed over words), pure epsilon {self.budget:g}{delta}"
+        )
+
 
 class Total(NamedTuple):
     """What a person has spent on an account."""

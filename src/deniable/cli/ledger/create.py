@@ -44,10 +44,10 @@ def run_ledger_create(
     key_path = Path(find_key_path(where, key_file))
     if Path(where).absolute() == key_path.absolute():
         raise InputError(f"The ledger and its key are one file, {where!r}: name another with --key-file.")
-    create_ledger(where, budget, delta=delta, unit=unit, secret=generate_key(), key_path=key_path)
-    ledger = Ledger(where, f"file:{key_path}")
+    facts = create_ledger(where, budget, delta=delta, unit=unit, secret=generate_key(), key_path=key_path)
+    location = Ledger(where, f"file:{key_path}").shown_location
     typer.echo(
-        f"Wrote the ledger {ledger.shown_location}, which allows {ledger.describe_caps()}, and its key {key_path}. "
+        f"Wrote the ledger {location}, which allows {facts.describe_caps()}, and its key {key_path}. "
         "Keep the key secret, and where the ledger is not: without it the ledger shows numbers alone, and cannot be "
         "used any more.",
         err=True,
