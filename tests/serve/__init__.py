@@ -1,6 +1,6 @@
-"""The HTTP service. Its tests need the serve extra and httpx, and are skipped without them."""
+"""The HTTP service. Its tests need the serve extra and httpx2, and are skipped without them."""
 
 import pytest
 
-for _package in ("fastapi", "uvicorn", "httptools", "httpx"):
-    pytest.importorskip(_package, reason=f"{_package} is not installed: pip install 'deniable[serve]' httpx")
+for _package in ("fastapi", "uvicorn", "httptools", "httpx2"):
+    pytest.importorskip(_package, reason=f"{_package} is not installed: pip install 'deniable[serve]' httpx2")

@@ -9,7 +9,7 @@ import subprocess
 import sys
 import textwrap
 
-import httpx
+import httpx2 as httpx
 
 import deniable as dn
 from deniable.serve.app import create_app

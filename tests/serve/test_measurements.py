@@ -4,7 +4,7 @@ import asyncio
 import json
 import os
 
-import httpx
+import httpx2 as httpx
 import pytest
 
 from deniable import TEM, Release
