@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 from deniable.auditing.sensitivity import verify_sum_sensitivity
 from deniable.auditing.training.bounds import NoiseKind
 from deniable.auditing.training.canaries import CanaryText, draw_canaries
-from deniable.auditing.training.one_run import judge_canary_scores
+from deniable.auditing.training.judging import judge_canary_scores
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, ApproxDP
 from deniable.persons.budget import NOISE_STEPS

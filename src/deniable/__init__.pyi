@@ -5,6 +5,11 @@ from . import rewriting as rewriting
 from . import texts as texts
 from . import tune as tune
 from .auditing.black_box import audit as audit
+from .auditing.training.audit import audit_training as audit_training
+from .auditing.training.facts import TrainingFacts as TrainingFacts
+from .auditing.training.facts import collect_training_facts as collect_training_facts
+from .auditing.training.observation import TrainingPlan as TrainingPlan
+from .auditing.training.observation import TrainingStep as TrainingStep
 from .auditing.verification import verify as verify
 from .checking.certificate_check import CertificateCheck as CertificateCheck
 from .checking.certificate_check import check_certificate as check_certificate

@@ -200,10 +200,10 @@ def verify_sum_sensitivity(
         for place in dropped
     )
     norm, is_refuted = math.sqrt(squared_norm), squared_norm > Fraction(bound) ** 2
-    claim = _compute_gaussian_epsilon(bound / noise, delta)
+    claim = compute_gaussian_epsilon(bound / noise, delta)
     # The integers decide, and not the rounding of the epsilons that follow from them.
     least, most = (math.nextafter(claim, math.inf), math.inf) if is_refuted else (0.0, claim)
-    loss = min(max(_compute_gaussian_epsilon(norm / noise, delta), least), most)
+    loss = min(max(compute_gaussian_epsilon(norm / noise, delta), least), most)
     source = "Gaussian noise on a sum of the l2 sensitivity that is claimed (Balle and Wang 2018, Theorem 8)"
     adjacency = ADDED_OR_REMOVED_PERSON if unit == "person" else ADDED_OR_REMOVED_RECORD
     output = f"the noisy sum, moved by {norm:.6g} where the bound is {bound:.6g},"
@@ -259,7 +259,7 @@ def _square_distance(first: IntArray, values: object) -> int:
     return sum(gap * gap for gap in gaps[gaps != 0].tolist())
 
 
-def _compute_gaussian_epsilon(mu: float, delta: float) -> float:
+def compute_gaussian_epsilon(mu: float, delta: float) -> float:
     """Return epsilon at delta of Gaussian noise on a sum that moves by mu standard deviations."""
     if mu == 0:
         return 0.0

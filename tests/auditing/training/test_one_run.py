@@ -7,7 +7,8 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.auditing.training.one_run import audit_training_once, judge_canary_scores
+from deniable.auditing.training.judging import judge_canary_scores
+from deniable.auditing.training.one_run import audit_one_run
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, MetricDP, PureDP
 from deniable.vectors.gaussian import compute_noise_ratio
@@ -21,8 +22,8 @@ def make_trainer(mu, seed):
     """Return training that adds independent Gaussian noise to whether each canary is there: scores are its sums."""
     random = np.random.default_rng(seed)
 
-    def train(included):
-        present = set(included)
+    def train(records, seed):
+        present = set(records)
         sums = np.array([canary in present for canary in CANARIES], dtype=float)
         return mu * sums + random.standard_normal(len(sums))
 
@@ -34,7 +35,7 @@ def test_true_claims_stand_nineteen_times_in_twenty(noise):
     """Gaussian noise at its claim is refuted with probability 5 % at most."""
     mu = 1 / compute_noise_ratio(1.0, DELTA)
     verdicts = [
-        audit_training_once(make_trainer(mu, seed), CANARIES, CLAIM, noise=noise, seed=seed) for seed in range(60)
+        audit_one_run(make_trainer(mu, seed), [], CANARIES, CLAIM, noise=noise, seed=seed) for seed in range(60)
     ]
     alarms = sum(verdict.status == "refuted" for verdict in verdicts)
     assert stats.binom.sf(alarms - 1, len(verdicts), 0.05) > 1e-3
@@ -58,7 +59,7 @@ def test_training_that_leaks_four_times_its_claim_is_refuted(noise):
     """Noise of epsilon 4 is refuted at a claim of 0.5 by its epsilon alone, and at 1 as Gaussian noise."""
     mu = 1 / compute_noise_ratio(4.0, DELTA)
     claim = ApproxDP({"any": 0.5, "gaussian": 1.0}[noise], DELTA, "the claim under audit", "claimed")
-    verdict = audit_training_once(make_trainer(mu, 1), CANARIES, claim, noise=noise, seed=1)
+    verdict = audit_one_run(make_trainer(mu, 1), [], CANARIES, claim, noise=noise, seed=1)
     assert verdict.status == "refuted"
     assert claim.epsilon < verdict.lower_bound < 4
     assert verdict.witness.correct_guesses > 0.7 * verdict.witness.guesses
@@ -85,14 +86,15 @@ def test_training_gets_the_included_canaries_in_order():
     """About half of them, others with another seed, the same with the same."""
     received = []
 
-    def train(included):
-        received.append(list(included))
+    def train(records, seed):
+        received.append(records)
         return np.zeros(len(CANARIES))
 
     for seed in (1, 1, 2, None):
-        audit_training_once(train, CANARIES, CLAIM, seed=seed)
+        audit_one_run(train, ["a record"], CANARIES, CLAIM, seed=seed)
     assert received[0] == received[1] != received[2]
     for included in received:
+        assert included.pop(0) == "a record"
         assert 180 < len(included) < 320
         assert included == sorted(included, key=CANARIES.index)
 
@@ -135,10 +137,10 @@ def test_refusals(change, message):
         trained = []
         others = {name: value for name, value in arguments.items() if name not in {"included", "scores"}}
 
-        def train(included):
-            trained.append(included)
+        def train(records, seed):
+            trained.append(records)
             return arguments["scores"]
 
         with pytest.raises(dn.InputError, match=message):
-            audit_training_once(train, range(20), **others)
+            audit_one_run(train, [], range(20), **others)
         assert bool(trained) is ("scores" in change)

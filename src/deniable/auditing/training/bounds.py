@@ -50,7 +50,7 @@ NoiseKind = Literal["any", "gaussian"]
 InverseCurve = Callable[[float], float]
 """F^-1: the least chance of an event under one data set, from its chance under an adjacent one."""
 _POWER = 0.9
-_MAX_EPSILON = 512.0
+MAX_EPSILON = 512.0
 """Larger ones are not told apart: e^-epsilon is far below the rounding granted."""
 _BISECTION_STEPS = 40
 _ROUNDING = 1e-9
@@ -92,7 +92,7 @@ def invert_curve(noise: NoiseKind, epsilon: float, delta: float) -> InverseCurve
     if noise == "gaussian":
         mu = 1 / compute_noise_ratio(epsilon, delta)
         return lambda chance: float(ndtr(ndtri(chance) - mu)) if chance < 1 else 1.0
-    growth = math.exp(min(epsilon, _MAX_EPSILON))
+    growth = math.exp(min(epsilon, MAX_EPSILON))
     return lambda chance: max(0.0, (chance - delta) / growth, 1 - delta - growth * (1 - chance))
 
 
@@ -122,7 +122,7 @@ def bound_epsilon_of_guesses(noise: NoiseKind, plan: GuessPlan, right: int, delt
     low, high = 0.0, 1.0
     while is_refuted(high):
         low, high = high, 2 * high
-        if high > _MAX_EPSILON:
+        if high > MAX_EPSILON:
             return low
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2
@@ -155,7 +155,7 @@ def find_detectable_epsilon(noise: NoiseKind, plan: GuessPlan, epsilon: float, d
     low, high = epsilon, max(2 * epsilon, 1.0)
     while not is_detected(high):
         low, high = high, 2 * high
-        if high > _MAX_EPSILON:
+        if high > MAX_EPSILON:
             return math.inf
     for _ in range(_BISECTION_STEPS):
         middle = (low + high) / 2

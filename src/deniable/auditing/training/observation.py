@@ -1,0 +1,223 @@
+"""What an audit sees of training: released updates, what the run says of its steps, and a model that scores records.
+
+The function under audit is ``train(records, seed)``. It trains on the records, draws all its randomness from the seed
+if it can, and returns
+
+- a model: a function from records to one score each, the higher, the likelier the record was trained on (minus its
+  loss, for instance); or the scores themselves; or
+- steps: as a generator it yields what it releases at each step, as an array or as a `TrainingStep`, and may return a
+  model at its end. A `TrainingPlan`, yielded first, states how the run was accounted for.
+"""
+
+import dataclasses
+import inspect
+from collections.abc import Callable, Iterator, Sequence
+from typing import Any, Literal, get_args
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.errors import (
+    DeniableError,
+    InputError,
+    check_count,
+    check_positive,
+    make_parameter_error,
+    shorten_text,
+)
+
+Sampling = Literal["poisson", "shuffled", "fixed size", "all"]
+"""How records come into the batch of a step.
+
+- ``poisson``: each by its own coin of chance batch size / records;
+- ``shuffled``: every epoch is a random order of all records, cut into batches;
+- ``fixed size``: a random subset of the same size at each step;
+- ``all``: every record, at every step.
+"""
+Model = Callable[[list[Any]], npt.ArrayLike]
+"""From records to one score each: the higher, the likelier the record was trained on."""
+TrainFunction = Callable[[list[Any], int], Any]
+"""The function under audit, see above."""
+_OWNER = "TrainingPlan"
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingPlan:
+    """How a run of DP-SGD was accounted for, as it says itself.
+
+    Attributes:
+        sampling: the scheme that the accountant assumed.
+        records: n, the public number of records.
+        batch_size: expected number of records in the batch of a step, from 0 to n.
+        steps: T.
+        noise_multiplier: standard deviation of the noise on the clipped sum, per unit of ``clip``.
+        clip: C, the norm by which one record is said to move that sum.
+
+    Raises:
+        InputError: a number outside its domain, or an unknown scheme.
+    """
+
+    sampling: Sampling
+    records: int
+    batch_size: float
+    steps: int
+    noise_multiplier: float
+    clip: float
+
+    def __post_init__(self) -> None:
+        if self.sampling not in get_args(Sampling):
+            raise make_parameter_error(_OWNER, "sampling", f"one of {', '.join(get_args(Sampling))}", self.sampling)
+        check_count(_OWNER, "records", self.records)
+        check_count(_OWNER, "steps", self.steps)
+        check_positive(_OWNER, "batch_size", self.batch_size)
+        check_positive(_OWNER, "noise_multiplier", self.noise_multiplier)
+        check_positive(_OWNER, "clip", self.clip)
+        if self.batch_size > self.records:
+            raise make_parameter_error(_OWNER, "batch_size", f"at most the {self.records:,} records", self.batch_size)
+
+    @property
+    def rate(self) -> float:
+        """The chance that the batch of a step has a record."""
+        return 1.0 if self.sampling == "all" else self.batch_size / self.records
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainingStep:
+    """One step of training.
+
+    Attributes:
+        released: what others may see of the step: its noisy sum, or the parameters after it, of any shape.
+        batch: numbers of the records that were drawn, from 0 and in any order, as often as they count; None where the
+            run does not say.
+        clipped_sum: (d,) what the noise hides; None where the run does not say.
+        noise: standard deviation of the noise on each coordinate of that sum; None where the run does not say.
+    """
+
+    released: FloatArray
+    batch: IntArray | None = None
+    clipped_sum: FloatArray | None = None
+    noise: float | None = None
+
+
+@dataclasses.dataclass(frozen=True)
+class ObservedRun:
+    """What one run showed.
+
+    Attributes:
+        plan: what it stated first; None where it stated nothing.
+        steps: in order; empty where it yields none.
+        result: a model, or scores, or None.
+    """
+
+    plan: TrainingPlan | None
+    steps: tuple[TrainingStep, ...]
+    result: Any
+
+    def score(self, canaries: Sequence[Any]) -> FloatArray:
+        """Return the scores (m,) of canaries.
+
+        Raises:
+            InputError: the run returned neither a model nor m scores, or numbers that are not finite.
+        """
+        scores = self.result
+        if callable(scores):
+            scores = _call(lambda: self.result(list(canaries)), "The model that train returned")
+        return check_scores(scores, len(canaries))
+
+
+def observe_training(train: TrainFunction, records: Sequence[Any], seed: int) -> ObservedRun:
+    """Train once, and return what the run showed.
+
+    Raises:
+        InputError: training fails, or what it gives is none of what an audit can use.
+    """
+    outcome = _call(lambda: train(list(records), seed), "train(records, seed)")
+    if not inspect.isgenerator(outcome):
+        return ObservedRun(None, (), outcome)
+    plan: TrainingPlan | None = None
+    steps: list[TrainingStep] = []
+    while True:
+        item, is_over = _advance(outcome)
+        if is_over:
+            return ObservedRun(plan, tuple(steps), item)
+        if isinstance(item, TrainingPlan):
+            plan = item
+        else:
+            steps.append(_check_step(item))
+
+
+def check_scores(scores: object, count: int) -> FloatArray:
+    """Return one finite score for each of so many canaries, or raise `InputError`."""
+    try:
+        values = np.asarray(scores)
+        # Complex numbers would lose a part without a word, and texts be read as numbers.
+        flaw = "" if values.dtype.kind in "biufO" else f" of type {values.dtype}"
+        values = np.empty(values.shape) if flaw else values.astype(np.float64)
+    except (TypeError, ValueError):
+        values, flaw = np.empty(0), " of no numbers"
+    if not flaw and not np.isfinite(values).all():
+        flaw = " with NaN or infinity"
+    if values.shape == () and count == 1:
+        values = values.reshape(1)
+    if flaw or values.shape != (count,):
+        raise InputError(
+            f"The scores must be {count} finite numbers, one for each canary in order. "
+            f"Got shape {values.shape}{flaw}: return one float for each canary."
+        )
+    return values
+
+
+def _call(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401 - whatever the user's function returns
+    """Return what the user's function returns; what it raises is one line."""
+    try:
+        return function()
+    except DeniableError:
+        raise
+    except Exception as error:
+        raise InputError(
+            f"{description} failed with {type(error).__name__}: {shorten_text(str(error))}: run it alone to mend it."
+        ) from error
+
+
+def _advance(steps: Iterator[Any]) -> tuple[Any, bool]:
+    """Return the next item and False, or what the generator returned and True."""
+
+    def advance() -> tuple[Any, bool]:
+        try:
+            return next(steps), False
+        except StopIteration as end:
+            return end.value, True
+
+    item: tuple[Any, bool] = _call(advance, "train(records, seed)")
+    return item
+
+
+def _check_step(item: object) -> TrainingStep:
+    """Return a step whose arrays are finite numbers."""
+    step = item if isinstance(item, TrainingStep) else TrainingStep(item)  # type: ignore[arg-type]  # checked below
+    batch = step.batch
+    if batch is not None:
+        batch = np.asarray(batch)
+        if batch.ndim != 1 or (batch.size and batch.dtype.kind not in "iu") or (batch.size and batch.min() < 0):
+            raise InputError(
+                f"The batch of a step must be the numbers (b,) of its records, from 0. Got {batch.dtype} of shape "
+                f"{batch.shape}."
+            )
+        batch = batch.astype(np.int64)
+    total = None if step.clipped_sum is None else _check_numbers(step.clipped_sum, "The clipped sum").ravel()
+    noise = None if step.noise is None else check_positive("TrainingStep", "noise", step.noise)
+    return TrainingStep(_check_numbers(step.released, "What a step releases"), batch, total, noise)
+
+
+def _check_numbers(values: object, description: str) -> FloatArray:
+    try:
+        array = np.asarray(values)
+    except (TypeError, ValueError):
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf" or not np.isfinite(array.astype(np.float64)).all():
+        raise InputError(
+            f"{description} must be an array of finite numbers. Got {array.dtype} of shape {array.shape}: yield arrays "
+            "or TrainingStep."
+        )
+    return array.astype(np.float64)
