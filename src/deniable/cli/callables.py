@@ -20,6 +20,19 @@ def import_callable(target: str) -> Callable[..., Any]:
     Raises:
         InputError: it cannot be imported, or is no callable.
     """
+    function: Any = import_member(target)
+    if not callable(function):
+        module, _, name = target.partition(":")
+        raise InputError(f"The module {module!r} has no callable {name!r}: write package.module:callable.")
+    return function  # type: ignore[no-any-return]  # callable, as was checked
+
+
+def import_member(target: str) -> Any:  # noqa: ANN401 - whatever the module holds
+    """Return what ``package.module:name`` names, None where the module has nothing of this name.
+
+    Raises:
+        InputError: the module cannot be imported.
+    """
     module, _, name = target.partition(":")
     folder = str(Path.cwd())
     sys.path.insert(0, folder)
@@ -37,7 +50,4 @@ def import_callable(target: str) -> Callable[..., Any]:
             sys.path.remove(folder)
     for part in name.split("."):
         target_object = getattr(target_object, part, None)
-    if not callable(target_object):
-        raise InputError(f"The module {module!r} has no callable {name!r}: write package.module:callable.")
-    function: Callable[..., Any] = target_object
-    return function
+    return target_object

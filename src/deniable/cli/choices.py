@@ -196,6 +196,22 @@ class SearchName(enum.StrEnum):
     RESAMPLING = "resampling"
 
 
+class TrainingMethodName(enum.StrEnum):
+    """Audits of training: those of `deniable.auditing.training.audit.TrainingMethod`."""
+
+    AUTO = "auto"
+    ONE_RUN = "one-run"
+    LOSSES = "losses"
+    WORST_CASE = "worst-case"
+
+
+class TrainingNoiseName(enum.StrEnum):
+    """What a claim of training rests on: those of `deniable.auditing.training.bounds.NoiseKind`."""
+
+    ANY = "any"
+    GAUSSIAN = "gaussian"
+
+
 class GameName(enum.StrEnum):
     """Guessing games of audits: `deniable.auditing.games.AuditMethod`."""
 

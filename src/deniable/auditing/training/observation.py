@@ -121,6 +121,11 @@ class ObservedRun:
             InputError: the run returned neither a model nor m scores, or numbers that are not finite.
         """
         scores = self.result
+        if scores is None:
+            raise InputError(
+                "train(records, seed) returned nothing to score canaries by: return a function from records to scores, "
+                "or give one canary, so that what its steps release is judged."
+            )
         if callable(scores):
             scores = _call(lambda: self.result(list(canaries)), "The model that train returned")
         return check_scores(scores, len(canaries))

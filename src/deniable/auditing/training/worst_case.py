@@ -99,6 +99,7 @@ def audit_worst_case(
     check_count(_OWNER, "runs", runs, MIN_RUNS, _MAX_RUNS)
     claim = TrainingClaim(guarantee, noise, confidence, takes_pair=True)
     trainer = _Trainer(train, NeighbourPair(records, canary, other), make_coins(_OWNER, seed), runs)
+    get_progress_reporter()(0, runs)
     pairs = min(max(int(_PAIR_SHARE * runs / 2), 2), _MAX_PAIRS)
     choosing = int(_CHOICE_SHARE * runs)
     judged = runs - 2 * pairs - choosing

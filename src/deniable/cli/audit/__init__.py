@@ -4,6 +4,7 @@ from deniable.cli.audit.callable import run_audit_callable
 from deniable.cli.audit.command import run_audit_command
 from deniable.cli.audit.mechanism import run_audit_mechanism
 from deniable.cli.audit.outputs import run_audit_outputs
+from deniable.cli.audit.training import run_audit_training
 from deniable.cli.audit.zoo import run_audit_zoo
 from deniable.cli.options import add_command, make_group
 
@@ -12,4 +13,5 @@ add_command(group, "mechanism", run_audit_mechanism)
 add_command(group, "callable", run_audit_callable)
 add_command(group, "command", run_audit_command)
 add_command(group, "outputs", run_audit_outputs)
+add_command(group, "training", run_audit_training)
 add_command(group, "zoo", run_audit_zoo)

@@ -1,7 +1,6 @@
 """``deniable audit outputs``: two files of recorded outputs."""
 
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -18,11 +17,11 @@ from deniable.cli.audit.black_box import (
     TimeLimitOption,
     audit_black_box,
     parse_distances,
-    read_text_lines,
 )
+from deniable.cli.audit.values import read_values
 from deniable.cli.choices import GameName
 from deniable.cli.options import SAMPLING_PANEL, JsonOption, make_option
-from deniable.core.errors import InputError, shorten_text
+from deniable.core.errors import InputError
 
 _MINIMUM_OUTPUTS = 22
 """Outputs for each input that make the minimum number of samples."""
@@ -81,7 +80,7 @@ def _build_box(first: str, second: str) -> tuple[BlackBox, int]:
     from deniable.auditing.black_box import MIN_SAMPLES
     from deniable.auditing.samplers import count_usable_samples, make_replay_sampler
 
-    first_outputs, second_outputs = _read_outputs(first), _read_outputs(second)
+    first_outputs, second_outputs = read_values(first, "outputs"), read_values(second, "outputs")
     if len(first_outputs) != len(second_outputs):
         raise InputError(
             f"The two files must have the same number of outputs. Got {len(first_outputs)} and {len(second_outputs)}."
@@ -92,39 +91,3 @@ def _build_box(first: str, second: str) -> tuple[BlackBox, int]:
     x, x_prime = _INPUT_NAMES
     sampler = make_replay_sampler({x: first_outputs, x_prime: second_outputs})
     return BlackBox(f"{first} and {second}", {"sampler": sampler, "x": x, "x_prime": x_prime}), usable_count
-
-
-def _read_outputs(path: str) -> list[Any]:
-    """Return the outputs that a file holds."""
-    import numpy as np
-
-    if path.endswith(".npy"):
-        try:
-            return list(np.load(path, allow_pickle=False))
-        except OSError as error:
-            raise InputError(f"The file {path!r} cannot be read: {error.strerror or error}.") from None
-        except MemoryError:
-            raise
-        except Exception as error:  # noqa: BLE001 - whatever bytes there are
-            reason = shorten_text(str(error))
-            raise InputError(f"The file {path!r} holds no array of outputs: {reason}.") from None
-    if path.endswith((".jsonl", ".ndjson")):
-        outputs = []
-        for number, line in enumerate(read_text_lines(path), 1):
-            try:
-                outputs.append(json.loads(line))
-            except (ValueError, RecursionError) as error:
-                raise InputError(f"Line {number} of {path!r} cannot be read as JSON: {error}.") from None
-    else:
-        outputs = _parse_numbers(read_text_lines(path))
-    if not outputs:
-        raise InputError(f"The file {path!r} holds no outputs.")
-    return outputs
-
-
-def _parse_numbers(lines: list[str]) -> list[Any]:
-    """Return lines as rows of numbers if all of them are, separated by commas or spaces, else as they are."""
-    try:
-        return [[float(cell) for cell in line.replace(",", " ").split()] for line in lines if line.strip()]
-    except ValueError:
-        return lines

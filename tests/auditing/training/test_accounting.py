@@ -1,0 +1,88 @@
+"""Epsilon of each sampling scheme, against published figures and dp-accounting."""
+
+import dp_accounting
+import numpy as np
+import pytest
+from dp_accounting.rdp import RdpAccountant
+
+import deniable as dn
+from deniable.auditing.training.accounting import bound_shuffled_epsilon, recompute_epsilon
+from deniable.auditing.training.observation import TrainingPlan
+from deniable.learning.accounting import SamplingSchedule, compute_epsilon_spent
+from deniable.vectors.gaussian import compute_noise_ratio
+
+DELTA = 1e-5
+
+
+def test_poisson_is_that_of_our_own_training():
+    """Between bounds rounded down and up, the upper one that of DP-SGD here; RDP is above."""
+    plan = TrainingPlan("poisson", 1_000, 50, 200, 1.1, 2.0)
+    found = recompute_epsilon(plan, DELTA)
+    assert found.upper == pytest.approx(compute_epsilon_spent(SamplingSchedule(0.05, 200), 1.1, DELTA), rel=1e-6)
+    assert 0.97 * found.upper < found.lower <= found.upper
+    accountant = RdpAccountant()
+    accountant.compose(dp_accounting.PoissonSampledDpEvent(0.05, dp_accounting.GaussianDpEvent(1.1)), 200)
+    assert found.upper < accountant.get_epsilon(DELTA)
+
+
+def test_all_records_are_gaussian_noise():
+    """T steps are one of sqrt(T) times less noise."""
+    found = recompute_epsilon(TrainingPlan("all", 100, 100, 9, 3 * compute_noise_ratio(2.0, DELTA), 1.0), DELTA)
+    assert found.lower == pytest.approx(2.0, rel=1e-3)
+    assert found.upper == pytest.approx(2.0, rel=1e-3)
+
+
+def test_shuffled_batches_as_chua_et_al_found():
+    """Noise 0.4, 10,000 steps, epsilon 4: delta is 1.18e-5 by Poisson sampling, and at least 0.226 by shuffling."""
+    assert bound_shuffled_epsilon(0.4, 10_000, 1, 0.2261) == pytest.approx(4.0, abs=0.01)
+    poisson = recompute_epsilon(TrainingPlan("poisson", 10_000, 1, 10_000, 0.4, 1.0), 1.18e-5)
+    assert poisson.lower < 4.0 < poisson.upper * 1.01
+    shuffled = recompute_epsilon(TrainingPlan("shuffled", 10_000, 1, 10_000, 0.4, 1.0), 1.18e-5)
+    assert poisson.upper < shuffled.lower <= shuffled.upper
+
+
+@pytest.mark.parametrize(("multiplier", "batches", "epochs"), [(0.7, 50, 1), (1.0, 20, 3)])
+def test_the_lower_bound_of_shuffling_is_met_by_simulation(multiplier, batches, epochs):
+    """The event's rates, drawn, exceed e^epsilon and delta, at a delta that draws can show."""
+    random, runs, delta = np.random.default_rng(1), 20_000, 0.05
+    epsilon = bound_shuffled_epsilon(multiplier, batches, epochs, delta)
+    assert epsilon > 0.3
+
+    def draw_sorted_maxima(value):
+        noise = multiplier * random.standard_normal((runs, epochs, batches))
+        noise[:, :, 0] += value  # the batch of the record; which one it is does not change the largest
+        return np.sort(noise.max(axis=2), axis=1)
+
+    ours, theirs = draw_sorted_maxima(2.0), draw_sorted_maxima(1.0)
+    excess = max(
+        (ours[:, place] >= threshold).mean() - np.exp(epsilon - 0.1) * (theirs[:, place] >= threshold).mean()
+        for place in range(epochs)
+        for threshold in np.linspace(0, 4 * multiplier + 2, 200)
+    )
+    assert excess > delta
+
+
+def test_shuffled_batches_are_within_gaussian_noise_once_an_epoch():
+    """The upper bound; steps that make no whole epoch give no lower one."""
+    found = recompute_epsilon(TrainingPlan("shuffled", 100, 10, 20, 2.0, 1.0), DELTA)
+    whole = recompute_epsilon(TrainingPlan("all", 100, 100, 2, 2.0, 1.0), DELTA)
+    assert found.upper == whole.upper
+    assert 0 < found.lower < found.upper
+    assert recompute_epsilon(TrainingPlan("shuffled", 100, 10, 9, 2.0, 1.0), DELTA).lower == 0
+
+
+def test_batches_of_one_size():
+    """An upper bound alone, above that of Poisson sampling, for a record that is replaced."""
+    plan = TrainingPlan("fixed size", 1_000, 50, 100, 4.0, 1.0)
+    found = recompute_epsilon(plan, DELTA)
+    assert found.lower == 0
+    assert found.upper > recompute_epsilon(TrainingPlan("poisson", 1_000, 50, 100, 4.0, 1.0), DELTA).upper
+    assert found.upper < recompute_epsilon(TrainingPlan("all", 1_000, 1_000, 100, 2.0, 1.0), DELTA).upper
+    assert "replaced" in found.ground
+
+
+def test_nothing_is_known_where_batches_hide_too_little():
+    """Without an excess over delta the lower bound is 0, not negative."""
+    assert bound_shuffled_epsilon(50.0, 10, 1, 0.5) == 0
+    with pytest.raises(dn.InputError, match="'delta'"):
+        recompute_epsilon(TrainingPlan("all", 10, 10, 1, 1.0, 1.0), 0.0)
