@@ -1,4 +1,4 @@
-"""Trainers whose claims are false although their noise is right, each beside its mended twin: one flaw, one file.
+"""Trainers whose claims are false by a flaw around the noise, each beside its mended twin: one flaw, one file.
 
 A record is its own gradient (of a loss that is linear in the parameters), unless a file says otherwise, so that the
 worst data can be written down. `deniable.published.trainers.dp_sgd` is what they share.
