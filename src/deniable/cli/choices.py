@@ -212,6 +212,13 @@ class TrainingNoiseName(enum.StrEnum):
     GAUSSIAN = "gaussian"
 
 
+class ZooName(enum.StrEnum):
+    """Collections of claims that are known to be false or true, of `deniable.registry.zoo`."""
+
+    MECHANISMS = "mechanisms"
+    TRAINERS = "trainers"
+
+
 class GameName(enum.StrEnum):
     """Guessing games of audits: `deniable.auditing.games.AuditMethod`."""
 

@@ -216,7 +216,8 @@ def _is_partition(batches: list[IntArray], records: int) -> bool:
         if per_epoch > 1 and is_whole and all(len(np.unique(epoch)) == len(epoch) for epoch in epochs):
             # Independent batches hardly ever have no record in common.
             sizes = {len(batch) for batch in batches}
-            return len(sizes) == 1 or (len(sizes) == 2 and len(epochs[0]) == records)  # noqa: PLR2004 - a short last one
+            if len(sizes) == 1 or (len(sizes) == 2 and len(epochs[0]) == records):  # noqa: PLR2004 - a short last one
+                return True
     return False
 
 

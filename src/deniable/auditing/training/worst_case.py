@@ -171,7 +171,7 @@ class _Eye:
         if self.steps > 1:
             mean = self.directions.reshape(self.steps, -1).mean(axis=0)
             values["largest step"] = float((numbers.reshape(self.steps, -1) @ mean).max())
-        if run.result is not None or not run.steps:
+        if run.result is not None or (run.plan is None and not run.steps):
             values["score"] = float(run.score([canary])[0])
         return _Glance(values, numbers[:_MAX_BITS])
 

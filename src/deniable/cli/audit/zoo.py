@@ -1,4 +1,4 @@
-"""``deniable audit zoo``: broken mechanisms and correct ones, each audited by its law and by samples."""
+"""``deniable audit zoo``: broken mechanisms or trainers and correct ones, each audited by computation and samples."""
 
 import json
 import math
@@ -6,7 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.options import EXIT_REFUTED, SAMPLING_PANEL, JsonOption, make_option
+from deniable.cli.choices import ZooName
+from deniable.cli.options import EXIT_REFUTED, SAMPLING_PANEL, JsonOption, list_choices, make_option
 from deniable.cli.progress import show_passes
 
 if TYPE_CHECKING:
@@ -14,7 +15,6 @@ if TYPE_CHECKING:
     from deniable.published.entry import EntryVerdicts, ZooEntry
 
 _COLUMN_TITLES = (
-    "mechanism",
     "claim",
     "exact verdict",
     "epsilon",
@@ -28,38 +28,52 @@ _COLUMN_TITLES = (
 ZooSeedOption = Annotated[
     int, make_option(SAMPLING_PANEL, "--seed", "Seed of all random draws; the same seed gives the same results.")
 ]
+ZooArgument = Annotated[ZooName, typer.Argument(metavar="ZOO", help=f"Collection to audit: {list_choices(ZooName)}.")]
 
 
-def run_audit_zoo(*, seed: ZooSeedOption = 0, as_json: JsonOption = False) -> None:
-    """Audit the collection of broken mechanisms, and print what each audit finds.
+def run_audit_zoo(
+    zoo: ZooArgument = ZooName.MECHANISMS, *, seed: ZooSeedOption = 0, as_json: JsonOption = False
+) -> None:
+    """Audit a collection of broken mechanisms or trainers, and print what each audit finds.
 
-    Correct mechanisms are audited too, as controls. Exits with 1 if a verdict is not as expected.
+    Correct ones are audited too, as controls. Exits with 1 if a verdict is not as expected.
     """
     with show_passes("auditing"):
-        findings = examine_zoo(seed)
+        findings = examine_zoo(zoo, seed)
     typer.echo(
-        json.dumps(build_zoo_records(findings), indent=2, ensure_ascii=False) if as_json else format_zoo_table(findings)
+        json.dumps(build_zoo_records(findings, zoo), indent=2, ensure_ascii=False)
+        if as_json
+        else format_zoo_table(findings, zoo)
     )
     if not all(finding.is_as_expected for finding in findings):
         raise typer.Exit(EXIT_REFUTED)
 
 
-def load_installed_entries() -> "tuple[ZooEntry, ...]":
-    """Return the entries that can be examined here, and say on standard error how many need torch."""
-    from deniable.registry.zoo import load_zoo_entries
+def load_installed_entries(zoo: ZooName) -> "tuple[ZooEntry, ...]":
+    """Return the entries that can be examined here, and say on standard error how many need an extra."""
+    from deniable.registry.zoo import load_trainer_entries, load_zoo_entries
 
+    if zoo == ZooName.TRAINERS:
+        entries, undecided_names = load_trainer_entries()
+        if undecided_names:
+            typer.echo(
+                f"Facts of {len(undecided_names)} trainers need dp-accounting, and were left out: install "
+                "deniable[train].",
+                err=True,
+            )
+        return entries
     entries, missing_names = load_zoo_entries()
     if missing_names:
         typer.echo(f"{len(missing_names)} entries need torch, and were left out: install deniable[train].", err=True)
     return entries
 
 
-def examine_zoo(seed: int) -> "list[EntryVerdicts]":
+def examine_zoo(zoo: ZooName, seed: int) -> "list[EntryVerdicts]":
     """Return the verdicts on every entry."""
     from deniable.core.progress import get_progress_reporter, hide_progress
     from deniable.published.entry import examine_entry
 
-    report, entries = get_progress_reporter(), load_installed_entries()
+    report, entries = get_progress_reporter(), load_installed_entries(zoo)
     findings: list[EntryVerdicts] = []
     report(0, len(entries))
     for entry in entries:
@@ -69,10 +83,10 @@ def examine_zoo(seed: int) -> "list[EntryVerdicts]":
     return findings
 
 
-def format_zoo_table(findings: "list[EntryVerdicts]") -> str:
+def format_zoo_table(findings: "list[EntryVerdicts]", zoo: ZooName = ZooName.MECHANISMS) -> str:
     """Return the verdicts as a table in plain text, with the flaws below."""
-    rows = [_COLUMN_TITLES, *map(_format_row, findings)]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(_COLUMN_TITLES))]
+    rows = [(_name_kind(zoo), *_COLUMN_TITLES), *map(_format_row, findings)]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
     flaws = [
@@ -87,11 +101,11 @@ def format_zoo_table(findings: "list[EntryVerdicts]") -> str:
     return "\n".join([*lines, "", *flaws, "", last_line])
 
 
-def build_zoo_records(findings: "list[EntryVerdicts]") -> list[dict[str, Any]]:
+def build_zoo_records(findings: "list[EntryVerdicts]", zoo: ZooName = ZooName.MECHANISMS) -> list[dict[str, Any]]:
     """Return the verdicts for JSON."""
     return [
         {
-            "mechanism": finding.entry.name,
+            _name_kind(zoo): finding.entry.name,
             "source": finding.entry.source,
             "claim": finding.entry.claim,
             "flaw": finding.entry.flaw,
@@ -101,6 +115,11 @@ def build_zoo_records(findings: "list[EntryVerdicts]") -> list[dict[str, Any]]:
         }
         for finding in findings
     ]
+
+
+def _name_kind(zoo: ZooName) -> str:
+    """Return what one entry of a collection is."""
+    return zoo.value.removesuffix("s")
 
 
 def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:

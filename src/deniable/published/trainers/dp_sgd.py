@@ -1,0 +1,164 @@
+"""What the trainers of this room share: clipping, noise for a claim, the loop of DP-SGD, and what audits say of it."""
+
+import dataclasses
+import functools
+import math
+from collections.abc import Callable, Iterator
+from typing import Any
+
+import numpy as np
+
+from deniable.auditing.training.bounds import NoiseKind
+from deniable.auditing.training.facts import collect_training_facts
+from deniable.auditing.training.neighbours import ABSENT
+from deniable.auditing.training.observation import TrainFunction, TrainingPlan, TrainingStep
+from deniable.auditing.training.worst_case import audit_worst_case
+from deniable.core.arrays import FloatArray
+from deniable.core.evidence import Verdict
+from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, EMPTY_RECORD, ApproxDP, Status
+from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
+from deniable.vectors.discrete_noise import make_noise_generator, sample_discrete_gaussian
+from deniable.vectors.gaussian import DISCRETE_DELTA_SHARE, compute_noise_ratio
+
+EPSILON, DELTA = 2.0, 1e-5
+"""The claim, unless a file says otherwise."""
+_HELD_BACK = 1e-9
+"""Of epsilon, for the grid."""
+GRID_STEP = 2.0**-39
+"""Gradients and noise are multiples of it, so that sums are exact and last bits show nothing."""
+Steps = Iterator[TrainingPlan | TrainingStep]
+
+
+def clip_rows(gradients: FloatArray, norm: float = 1.0) -> FloatArray:
+    """Return the rows (n, d), or one row (d,), each scaled down to an l2 norm, and rounded toward zero to the grid."""
+    lengths = np.linalg.norm(gradients, axis=-1, keepdims=True)
+    steps = np.trunc(gradients * (norm / np.maximum(lengths, norm)) / GRID_STEP)
+    return np.asarray(steps * GRID_STEP, dtype=np.float64)
+
+
+def sum_clipped(gradients: FloatArray) -> FloatArray:
+    """Return the sum (d,) that DP-SGD releases with noise: of each gradient clipped to norm 1."""
+    total: FloatArray = clip_rows(gradients).sum(axis=0)
+    return total
+
+
+def draw_noise(seed: int, scale: float, shape: tuple[int, ...]) -> FloatArray:
+    """Return Gaussian noise as exact draws on the grid (Canonne, Kamath and Steinke 2020)."""
+    steps = sample_discrete_gaussian(make_noise_generator(seed), math.ceil(scale / GRID_STEP), shape)
+    noise: FloatArray = steps.astype(np.float64) * GRID_STEP
+    return noise
+
+
+def calibrate_plan(records: int, steps: int, epsilon: float = EPSILON) -> TrainingPlan:
+    """Return steps with all records, whose noise gives (epsilon, 1e-5)-DP for one record more or less.
+
+    T sums that a record moves by 1 are one sum that it moves by sqrt(T) (Dong, Roth and Su 2022), for which the noise
+    is that of Balle and Wang 2018, Theorem 8. What is held back is more than the grid costs, see
+    `deniable.vectors.gaussian.compute_discretization_cost`.
+    """
+    ratio = compute_noise_ratio(epsilon - _HELD_BACK, DELTA * DISCRETE_DELTA_SHARE)
+    return TrainingPlan("all", records, records, steps, math.sqrt(steps) * ratio, 1.0)
+
+
+def train_on_all(
+    records: list[Any], seed: int, *, plan: TrainingPlan, sum_gradients: Callable[[FloatArray], FloatArray]
+) -> Steps:
+    """Release at each step the sum over all records with the noise of the plan."""
+    total = sum_gradients(np.stack(records))  # the same at every step, see `deniable.published.trainers`
+    yield plan
+    for noise in draw_noise(seed, plan.noise_multiplier, (plan.steps, *total.shape)):
+        yield TrainingStep(total + noise, np.arange(len(records)), total, plan.noise_multiplier)
+
+
+@dataclasses.dataclass(frozen=True)
+class TrainerCase:
+    """The data that a trainer and its twin are audited on, and their claim.
+
+    Attributes:
+        records: what is there in any case; they pull against the canary where that shows more of it.
+        canary: the record in question.
+        other: what stands in its place, an empty record; by default there is none.
+        epsilon: claimed.
+        delta: claimed.
+        noise: ``gaussian`` where the claim is that of Gaussian noise without sampling.
+        runs: of `audit_worst_case`.
+        facts_seed: of the two runs that show facts.
+    """
+
+    records: tuple[Any, ...]
+    canary: Any
+    other: Any = ABSENT
+    epsilon: float = EPSILON
+    delta: float = DELTA
+    noise: NoiseKind = "gaussian"
+    runs: int = 4_000
+    facts_seed: int = 0
+
+    @property
+    def guarantee(self) -> ApproxDP:
+        """The claim, for a record that is added or removed, or made empty."""
+        adjacency = ADDED_OR_REMOVED_RECORD if self.other is ABSENT else EMPTY_RECORD
+        return ApproxDP(self.epsilon, self.delta, "the accounting of DP-SGD", "claimed", adjacency=adjacency)
+
+    def audit_samples(self, train: TrainFunction, seed: int, runs: int | None = None) -> Verdict:
+        """Return what many runs on both data sets show."""
+        return audit_worst_case(
+            train,
+            self.records,
+            self.canary,
+            self.guarantee,
+            other=self.other,
+            runs=runs or self.runs,
+            noise=self.noise,
+            confidence=ZOO_CONFIDENCE,
+            seed=seed,
+        )
+
+    def judge_facts(self, train: TrainFunction) -> Verdict:
+        """Return what two runs prove: of the step if its sum moves too far, else of the whole accounting."""
+        facts = collect_training_facts(
+            train, self.records, self.canary, self.guarantee, other=self.other, seed=self.facts_seed
+        )
+        verdicts = list(facts.verdicts.values())
+        refuted = [verdict for verdict in verdicts if verdict.status == "refuted"]
+        return (refuted or verdicts[::-1])[0]
+
+
+def make_entries(  # noqa: D417 - the rest are those of a `ZooEntry`
+    name: str,
+    case: TrainerCase,
+    train: TrainFunction,
+    train_mended: TrainFunction,
+    *,
+    source: str,
+    flaw: str,
+    facts_status: Status | None,
+    sampled_status: Status = "refuted",
+) -> tuple[ZooEntry, ZooEntry]:
+    """Return the entries of a trainer and of its twin, which neither facts nor samples refute.
+
+    Args:
+        name: of the trainer; its twin is called ``name-mended``.
+        case: what both are audited on.
+        train: the trainer.
+        train_mended: its twin.
+        facts_status: what facts say of the trainer; None where they would say nothing about the flaw.
+        sampled_status: what samples say of it.
+    """
+
+    def make_entry(suffix: str, function: TrainFunction, facts: Status | None, sampled: Status) -> ZooEntry:
+        return ZooEntry(
+            name=name + suffix,
+            source=f"control: {name} mended" if suffix else source,
+            claim=f"({case.epsilon:g}, {case.delta:g})-DP, {case.guarantee.adjacency.split(':')[0]}",
+            flaw="" if suffix else flaw,
+            audit_samples=functools.partial(case.audit_samples, function),
+            sampled_status=sampled,
+            verify_law=functools.partial(case.judge_facts, function) if facts else None,
+            exact_status=facts,
+        )
+
+    return (
+        make_entry("", train, facts_status, sampled_status),
+        make_entry("-mended", train_mended, "not refuted", "not refuted"),
+    )
