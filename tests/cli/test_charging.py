@@ -95,6 +95,16 @@ class TestPrivatize:
         assert "secret" not in result.err
         assert list(ledger.list_units()) == []
 
+    def test_labels_of_rows_that_may_be_left_out(self, privatize, place, ledger):
+        """Labels belong to rows of the whole table: where some may be left out they are refused before any charge."""
+        (place / "spans.jsonl").write_text('{"row": 3, "start": 4, "end": 7, "kind": "PET"}\n')
+        result = privatize("--ledger", "l.db", "--over-budget", "drop", "--entities", "spans.jsonl")
+        assert (result.code, result.err.count("\n")) == (2, 1)
+        assert "spans.jsonl labels rows of the whole table" in result.err
+        assert list(ledger.list_units()) == []
+        (place / "words.txt").write_text("cat\n")
+        assert privatize("--ledger", "l.db", "--over-budget", "drop", "--entities", "words.txt").code == 0
+
     @pytest.mark.parametrize("missing", ["--id", "--person"])
     def test_ids_and_persons_are_needed(self, call, place, ledger, missing):
         """Without ids a text would not be known again, and without persons nobody would pay."""
