@@ -145,6 +145,31 @@ class TestSQLiteStore(StoreContract):
             with pytest.raises(InputError, match="takes longer than any ledger of its size"):
                 read()
 
+    @pytest.mark.parametrize(
+        ("table", "words"),
+        [
+            ("facts", "what it was created with is there twice"),
+            ("costs", "a cost is there twice"),
+            ("totals", "its totals are not in order"),
+        ],
+    )
+    def test_other_tables_in_circles(self, ledger, table, words):
+        """So do those of every other table, before much of them is read."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        ledger._session.close()
+        refer_in_circles(ledger.location, table, has_rowid=table in {"facts", "costs"})
+        with pytest.raises(InputError, match=words):
+            _ = list(Ledger(ledger.location, SECRET).list_totals()), list(Ledger(ledger.location, SECRET).list_units())
+
+    def test_charges_are_not_limited(self, ledger, monkeypatch):
+        """However many charges a program makes under one connection, they are not counted against the limit."""
+        monkeypatch.setattr(sqlite, "_STEPS_AT_A_TIME", 10**4)
+        monkeypatch.setattr(sqlite, "_LEAST_STEPS", 10**4)
+        monkeypatch.setattr(sqlite, "_STEPS_PER_BYTE", 0)
+        for number in range(20):
+            persons = [(f"{number} {person}", f"{number} {person}", 1) for person in range(100)]
+            assert ledger.charge(TEXT, cells(ledger, *persons)) == 100
+
     def test_work_is_bounded_by_far_more_than_a_ledger_needs(self, ledger, monkeypatch):
         """A tenth of the steps for each byte are enough to read and check a ledger of some thousand charges."""
         for number in range(40):

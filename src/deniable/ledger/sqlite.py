@@ -42,6 +42,8 @@ _CHUNK = 500
 """Values of one query; older versions of SQLite take 999."""
 _LEAST_STEPS, _STEPS_PER_BYTE, _STEPS_AT_A_TIME = 10**6, 100, 10**5
 """Steps that SQLite may take for one reading, and for each byte of the file; a row of 42 bytes takes about 100."""
+_MAXIMUM_FACTS = 100
+"""More than any ledger has."""
 _APPLICATION_ID = 0x646E6C67
 """Marks the file as a ledger: "dnlg"."""
 _SCHEMA = (
@@ -117,7 +119,9 @@ class SQLiteStore:
             try:
                 self._migrate()
                 _check_schema(self._connection)
-                self.facts = _decode_facts(self._connection.execute("SELECT name, value FROM facts").fetchall())
+                facts = self._connection.execute("SELECT name, value FROM facts").fetchmany(_MAXIMUM_FACTS)
+                self.facts = _decode_facts(facts)
+                self._connection.set_progress_handler(None, 0)  # what charges looks rows up, one by one
             except BaseException:
                 self._connection.close()
                 raise
@@ -152,14 +156,23 @@ class SQLiteStore:
         condition, values = ("", ()) if person is None else (" WHERE person = ?", (person,))
         with self._read() as connection:
             query = f"SELECT person, account, amounts FROM totals{condition} ORDER BY person, account"  # noqa: S608
+            last: tuple[bytes, str] | None = None
             for name, account, amounts in connection.execute(query, values):
-                yield check_total(name, account, parse_json(amounts, "a total"))
+                total = check_total(name, account, parse_json(amounts, "a total"))
+                if last is not None and (total.person, total.account) <= last:
+                    raise DamageFound("its totals are not in order")
+                last = total.person, total.account
+                yield total
 
     def list_units(self, person: bytes | None = None) -> Iterator[Units]:
         """See `deniable.ledger.store.Store.list_units`."""
         condition, values = ("", ()) if person is None else (" WHERE person = ?", (person,))
         with self._read() as connection:
-            costs = {number: parse_cost(text) for number, text in connection.execute("SELECT number, cost FROM costs")}
+            costs = dict[int, Cost]()
+            for number, text in connection.execute("SELECT number, cost FROM costs"):
+                if number in costs:
+                    raise DamageFound("a cost is there twice")
+                costs[number] = parse_cost(text)
             query = (
                 f"SELECT person, cost, COUNT(*), SUM(units) FROM charges{condition} "  # noqa: S608
                 "GROUP BY person, cost ORDER BY person, cost"
@@ -184,7 +197,6 @@ class SQLiteStore:
     def _read(self) -> Iterator[sqlite3.Connection]:
         """Yield a connection of its own, at one state of the ledger, which writers meanwhile do not change."""
         with _translate_errors(self._path), contextlib.closing(_connect(self._path, self._access)) as connection:
-            _limit_steps(connection, self._path)
             connection.execute("BEGIN")
             yield connection
 
@@ -247,6 +259,8 @@ class SQLiteStore:
 def _connect(path: Path, access: Access) -> sqlite3.Connection:
     """Return a connection in which every transaction is begun by hand, and is on disk when it is committed.
 
+    The steps that it may take are limited, see `_limit_steps`.
+
     Args:
         path: of the file.
         access: how it is opened.
@@ -259,6 +273,7 @@ def _connect(path: Path, access: Access) -> sqlite3.Connection:
         address, uri=True, timeout=_WAIT_SECONDS, isolation_level=None, check_same_thread=False
     )
     try:
+        _limit_steps(connection, path)
         with _explain_reading(path, access):
             _check_application(connection, path)
             connection.execute("SELECT 1 FROM sqlite_master").fetchone()
@@ -380,6 +395,8 @@ def _encode_facts(facts: LedgerFacts) -> dict[str, str]:
 
 def _decode_facts(rows: list[tuple[object, object]]) -> LedgerFacts:
     values = dict(rows)
+    if len(values) < len(rows):
+        raise DamageFound("what it was created with is there twice")
     names = ("unit", "budget", "delta", "caps", "key_check")
     if not all(isinstance(values.get(name), str) for name in names):
         raise DamageFound("what it was created with cannot be read")
