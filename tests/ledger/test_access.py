@@ -118,6 +118,9 @@ def test_an_older_schema_cannot_be_migrated(ledger, path, protect, monkeypatch):
     monkeypatch.setattr(sqlite, "MIGRATIONS", {1: ()})
     with pytest.raises(InputError, match=r"has schema 1, .* and it cannot be written: open it once where it can"):
         _ = Ledger(str(path), SECRET).facts
+    monkeypatch.setattr(sqlite, "SCHEMA_VERSION", 0)
+    with pytest.raises(InputError, match="has schema 1, and this version of deniable knows 0"):
+        _ = Ledger(str(path), SECRET).facts
 
 
 def test_a_disk_that_is_read_only(ledger, path, disk):

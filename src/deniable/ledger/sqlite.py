@@ -232,28 +232,32 @@ class SQLiteStore:
 
     def _migrate(self) -> None:
         """Bring the file to the schema of this version."""
-        connection = self._connection
-        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        connection, version = self._connection, self._read_version()
         if version == SCHEMA_VERSION:
             return
-        if version < SCHEMA_VERSION and self._access != "mode=rw":
+        if self._access != "mode=rw":
             raise InputError(
                 f"The ledger {str(self._path)!r} has schema {version}, which this version of deniable would bring to "
                 f"{SCHEMA_VERSION}, and it cannot be written: open it once where it can."
             )
         with _write(connection):
-            version = connection.execute("PRAGMA user_version").fetchone()[0]
-            if version > SCHEMA_VERSION:
-                raise InputError(
-                    f"The ledger {str(self._path)!r} has schema {version}, and this version of deniable knows "
-                    f"{SCHEMA_VERSION}: install a newer one."
-                )
+            version = self._read_version()  # another program may have done it
             if not all(step in MIGRATIONS for step in range(version, SCHEMA_VERSION)):
                 raise DamageFound(f"it has schema {version}, which no version of deniable wrote")
             for step in range(version, SCHEMA_VERSION):
                 for statement in MIGRATIONS[step]:
                     connection.execute(statement)
             connection.execute(f"PRAGMA user_version = {SCHEMA_VERSION}")
+
+    def _read_version(self) -> int:
+        """Return the version of the schema, or raise `InputError` for one that this program does not know."""
+        version: int = self._connection.execute("PRAGMA user_version").fetchone()[0]
+        if version > SCHEMA_VERSION:
+            raise InputError(
+                f"The ledger {str(self._path)!r} has schema {version}, and this version of deniable knows "
+                f"{SCHEMA_VERSION}: install a newer one."
+            )
+        return version
 
 
 def _connect(path: Path, access: Access) -> sqlite3.Connection:
