@@ -34,6 +34,7 @@ class Command:
         copies_texts: whether outputs hold the private texts by their nature.
         overwrites: whether outputs that exist are overwritten.
         tries_cache: whether faults of the cache are tried too, which all commands use in one way.
+        charges_ledger: whether it charges the ledger ``ledger/l.db``, whose faults are tried too; see `LEDGER`.
     """
 
     name: str
@@ -48,10 +49,13 @@ class Command:
     copies_texts: bool = False
     overwrites: bool = True
     tries_cache: bool = False
+    charges_ledger: bool = False
 
 
 _SPACE = ("--space", "{in}/space.txt", "--hide", "none")
 _PRIVATIZE = (*_SPACE, "--epsilon", "2", "--test-seed", "7")
+LEDGER, LEDGER_KEY = Path("ledger", "l.db"), "l.db.key"
+"""The ledger that each run has anew in its own folder, a copy of that of the inputs, and its key, in theirs."""
 _LEARN = ("--label", "label", *_SPACE)
 _BUDGET = ("--epsilon", "8", "--delta", "1e-4", "--classes", "bad,good", "--records", "3000")
 
@@ -99,6 +103,10 @@ COMMANDS = (
             overwrites=False),
     Command("ledger create", ("ledger", "create", "out/l.db", "--budget", "5"), ("l.db.key", "l.db"),
             owner_only=("l.db.key", "l.db"), is_repeatable=False, overwrites=False),
+    dataclasses.replace(
+        _make_release("privatize, ledger", ("privatize", "{in}/table.csv", *_SPACE, "--epsilon", "2"), "private.csv",
+                      "--column", "text", "--id", "id", "--person", "label", "--ledger", str(LEDGER), "--key-file",
+                      f"{{in}}/{LEDGER_KEY}"), charges_ledger=True),
     Command("certificate check", ("certificate", "check", "{in}/c.json", "--space", "{in}/space.txt", "--html",
                                   "out/check.html", "--force"), ("check.html",), tries_cache=True),
     Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6", "--folds", "2",
@@ -178,10 +186,15 @@ def make_all_inputs(folder: Path) -> None:
     from pyarrow import parquet
 
     from deniable.learning.artifact import save_model
+    from deniable.ledger import create_ledger
     from tests.cli.image_models import images
     from tests.rewriting.untrained import untrained
 
     make_inputs(folder)
+    (folder / LEDGER).parent.mkdir()
+    create_ledger(
+        str(folder / LEDGER), 1000.0, delta=None, unit="person", secret=bytes(range(32)), key_path=folder / LEDGER_KEY
+    )
     rows = [{"text": text, "label": label} for text, label in _draw_rows(12, 3)]
     parquet.write_table(pa.Table.from_pylist(rows), folder / "table.parquet", row_group_size=5)
     with gzip.open(folder / "table.jsonl.gz", "wt", encoding="utf-8") as stream:
