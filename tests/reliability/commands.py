@@ -91,6 +91,11 @@ QUICK_COMMANDS = (
 )  # fmt: skip
 """Those of the normal suite."""
 
+LEDGER_COMMAND = dataclasses.replace(
+    _make_release("privatize, ledger", ("privatize", "{in}/table.csv", *_SPACE, "--epsilon", "2"), "private.csv",
+                  "--column", "text", "--id", "id", "--person", "label", "--ledger", str(LEDGER), "--key-file",
+                  f"{{in}}/{LEDGER_KEY}"), charges_ledger=True,
+)  # fmt: skip
 COMMANDS = (
     *QUICK_COMMANDS,
     _make_release("privatize, parquet", ("privatize", "{in}/table.parquet", *_PRIVATIZE), "private.parquet"),
@@ -103,10 +108,7 @@ COMMANDS = (
             overwrites=False),
     Command("ledger create", ("ledger", "create", "out/l.db", "--budget", "5"), ("l.db.key", "l.db"),
             owner_only=("l.db.key", "l.db"), is_repeatable=False, overwrites=False),
-    dataclasses.replace(
-        _make_release("privatize, ledger", ("privatize", "{in}/table.csv", *_SPACE, "--epsilon", "2"), "private.csv",
-                      "--column", "text", "--id", "id", "--person", "label", "--ledger", str(LEDGER), "--key-file",
-                      f"{{in}}/{LEDGER_KEY}"), charges_ledger=True),
+    LEDGER_COMMAND,
     Command("certificate check", ("certificate", "check", "{in}/c.json", "--space", "{in}/space.txt", "--html",
                                   "out/check.html", "--force"), ("check.html",), tries_cache=True),
     Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6", "--folds", "2",
@@ -165,8 +167,12 @@ def _write_csv(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) 
 
 
 def make_inputs(folder: Path) -> None:
-    """Write what the quick commands read: a space of 20 words as a GloVe text file, a table, a key that signs."""
+    """Write what the quick commands read: a space of 20 words as a GloVe text file, a table, a key that signs.
+
+    A ledger and its key are there too.
+    """
     from deniable.core.signatures import write_signing_key
+    from deniable.ledger import create_ledger
 
     generator = np.random.default_rng(0)
     words = (*WORDS, *_MORE_WORDS)
@@ -178,6 +184,10 @@ def make_inputs(folder: Path) -> None:
     rows = [(f"r{number}", *row, f"{number:03}") for number, row in enumerate(_draw_rows(12, 3))]
     _write_csv(folder / "table.csv", ("id", "text", "label", "note"), rows)
     write_signing_key(folder / "sign.key")
+    (folder / LEDGER).parent.mkdir()
+    create_ledger(
+        str(folder / LEDGER), 1000.0, delta=None, unit="person", secret=bytes(range(32)), key_path=folder / LEDGER_KEY
+    )
 
 
 def make_all_inputs(folder: Path) -> None:
@@ -186,15 +196,10 @@ def make_all_inputs(folder: Path) -> None:
     from pyarrow import parquet
 
     from deniable.learning.artifact import save_model
-    from deniable.ledger import create_ledger
     from tests.cli.image_models import images
     from tests.rewriting.untrained import untrained
 
     make_inputs(folder)
-    (folder / LEDGER).parent.mkdir()
-    create_ledger(
-        str(folder / LEDGER), 1000.0, delta=None, unit="person", secret=bytes(range(32)), key_path=folder / LEDGER_KEY
-    )
     rows = [{"text": text, "label": label} for text, label in _draw_rows(12, 3)]
     parquet.write_table(pa.Table.from_pylist(rows), folder / "table.parquet", row_group_size=5)
     with gzip.open(folder / "table.jsonl.gz", "wt", encoding="utf-8") as stream:
