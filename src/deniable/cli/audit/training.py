@@ -81,6 +81,10 @@ OtherOption = Annotated[
         default_text="none",
     ),
 ]
+OtherIsEmptyOption = Annotated[
+    bool,
+    make_option(BLACK_BOX_PANEL, "--other-is-empty", "The claim is for a record made empty, and --other is that."),
+]
 MethodOption = Annotated[
     TrainingMethodName,
     make_option(
@@ -127,6 +131,7 @@ def run_audit_training(
     records: RecordsOption = None,
     canaries: CanariesOption = None,
     other: OtherOption = None,
+    other_is_empty: OtherIsEmptyOption = False,
     method: MethodOption = TrainingMethodName.AUTO,
     runs: RunsOption = None,
     guesses: GuessesOption = None,
@@ -146,6 +151,8 @@ def run_audit_training(
     options: dict[str, Any] = {"claim": claim, "delta": delta, "seed": seed}
     if other is not None:
         options["other"] = _take_one(_load_source(target, "other", other))
+    if other_is_empty:
+        options["other_is_empty"] = True
     sampling = {"method": method.value, "noise": noise.value, "runs": runs, "guesses": guesses}
 
     def audit() -> "tuple[TrainingFacts | None, Verdict]":
@@ -185,7 +192,10 @@ def _collect_facts(
 
     canary, seed = _take_one(canaries), options["seed"]
     others = [options["other"]] if "other" in options else []
-    guarantee = state_training_claim(options["claim"], options["delta"], is_replaced=bool(others))
+    is_emptied = "other_is_empty" in options
+    guarantee = state_training_claim(
+        options["claim"], options["delta"], is_replaced=bool(others) and not is_emptied, is_emptied=is_emptied
+    )
     if others:
         return collect_training_facts(train, records, canary, guarantee, other=others[0], seed=seed)
     facts = collect_training_facts(train, records, canary, guarantee, seed=seed)
