@@ -2,16 +2,24 @@
 
 import functools
 import math
+import pkgutil
 
 import numpy as np
 import pytest
 from scipy import integrate, spatial, special
 
 import deniable as dn
+from deniable.published import trainers
 from deniable.published.entry import EntryVerdicts, ZooEntry, examine_entry, find_nearest_pairs, make_matrix_sampler
 from deniable.published.packages import laplace_in_ball, tem_wrong_bottom
 from deniable.registry import zoo
-from deniable.registry.zoo import TORCH_ENTRY_NAMES, ZOO_ENTRIES, load_zoo_entries
+from deniable.registry.zoo import (
+    TORCH_ENTRY_NAMES,
+    TRAINER_ENTRIES,
+    ZOO_ENTRIES,
+    load_trainer_entries,
+    load_zoo_entries,
+)
 
 BY_NAME = {entry.name: entry for entry in ZOO_ENTRIES}
 BROKEN = {
@@ -46,6 +54,36 @@ def test_the_list_names_what_needs_torch(monkeypatch):
     assert len({entry.name for entry in entries}) == len(entries)
     monkeypatch.setattr(zoo.importlib.util, "find_spec", lambda _: None)
     assert load_zoo_entries() == (ZOO_ENTRIES, TORCH_ENTRY_NAMES)
+
+
+def test_trainers_and_their_twins():
+    """Every file of trainers is listed, each trainer stands before its twin, and names are unlike those of the zoo."""
+    names = [entry.name for entry in TRAINER_ENTRIES]
+    files = {module.name for module in pkgutil.iter_modules(trainers.__path__)} - {"dp_sgd"}
+    assert sorted(names[::2]) == sorted(name.replace("_", "-") for name in files)
+    assert names[1::2] == [f"{name}-mended" for name in names[::2]]
+    assert not {*names} & {*BY_NAME}
+    assert [bool(entry.flaw) for entry in TRAINER_ENTRIES] == [True, False] * len(files)
+
+
+def test_trainers_without_an_accountant(monkeypatch):
+    """Without dp-accounting samples are left, and the names are those of the trainers whose facts are left out."""
+    assert load_trainer_entries() == (TRAINER_ENTRIES, ())
+    monkeypatch.setattr(zoo.importlib.util, "find_spec", lambda _: None)
+    entries, missing = load_trainer_entries()
+    assert missing == tuple(entry.name for entry in TRAINER_ENTRIES if entry.verify_law)
+    assert [entry.name for entry in entries] == [entry.name for entry in TRAINER_ENTRIES]
+    assert all(entry.audit_samples and entry.verify_law is entry.exact_status is None for entry in entries)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("entry", TRAINER_ENTRIES, ids=lambda entry: entry.name)
+def test_trainers_are_as_expected(entry):
+    """Facts and samples of every trainer and twin say what its entry expects, with the runs of the zoo."""
+    found = examine_entry(entry, 0)
+    assert found.is_as_expected, str(found.exact_verdict) + str(found.sampled_verdict)
+    statuses = [verdict.status for verdict in (found.exact_verdict, found.sampled_verdict) if verdict]
+    assert ("refuted" in statuses) == bool(entry.flaw)
 
 
 @pytest.mark.parametrize("name", BY_NAME)

@@ -5,6 +5,7 @@ import json
 import numpy as np
 import pytest
 
+from deniable.auditing.training.accounting import recompute_epsilon
 from deniable.auditing.training.facts import classify_batches, collect_training_facts
 from deniable.auditing.training.observation import TrainingPlan, TrainingStep
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP
@@ -155,3 +156,29 @@ def test_the_report():
     content = json.loads(facts.to_report().to_json())
     assert content["verdicts of facts"] == {"the sum of a step": "refuted", "the accounting": "not refuted"}
     assert content["what the run says"]["clipping norm"] == 1.0
+
+
+def test_a_short_last_batch_of_an_epoch():
+    """An epoch of two whole batches and a short one is a shuffled epoch, and no Poisson samples."""
+    order = np.random.default_rng(3).permutation(9)
+    assert classify_batches([order[:4], order[4:8], order[8:]], 9)[0] == "shuffled"
+    assert classify_batches([order[:4], order[4:8], order[7:]], 9)[0] != "shuffled"
+
+
+@pytest.mark.parametrize(("rate", "seeds"), [(0.5, 30), (1.0, 1)])
+def test_coins_of_few_records_are_coins(rate, seeds):
+    """Two records, drawn twice by fair coins, are both in both batches once in sixteen runs: that refutes nothing."""
+    plan = TrainingPlan("poisson", 2, 2 * rate, 2, 1.0, 1.0)
+    claim = ApproxDP(recompute_epsilon(plan, 0.01).upper, 0.01, "a claim", "claimed")
+
+    def train(records, seed):
+        random = np.random.default_rng(seed)
+        yield plan
+        for _ in range(2):
+            batch = np.flatnonzero(random.random(2) < rate)
+            total = np.array([sum(records[place] for place in batch)], dtype=float)
+            yield TrainingStep(total + random.standard_normal(1), batch, total, 1.0)
+
+    facts = [collect_training_facts(train, [0.0], 1.0, claim, other=0.0, seed=seed) for seed in range(seeds)]
+    assert any("too little to tell" in found.scheme_note for found in facts)
+    assert not any(found.is_refuted for found in facts)

@@ -6,7 +6,7 @@ from scipy import stats
 
 import deniable as dn
 from deniable.auditing.training.neighbours import NeighbourPair
-from deniable.auditing.training.observation import TrainingStep
+from deniable.auditing.training.observation import TrainingPlan, TrainingStep
 from deniable.auditing.training.worst_case import audit_worst_case
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
 from tests.auditing.training.trainers import CANARY, RECORDS, make_claim, make_trainer
@@ -160,3 +160,15 @@ def test_steps_that_are_wrapped_or_not():
         for train in (train_plain, train_steps)
     ]
     assert verdicts[0].witness == verdicts[1].witness
+
+
+def test_runs_that_release_nothing():
+    """A run with a plan and no step is one that can be told from a run with steps."""
+
+    def train(records, seed):
+        yield TrainingPlan("all", 1, 1, 1, 1.0, 1.0)
+        if records:
+            yield np.random.default_rng(seed).standard_normal(1)
+
+    verdict = audit_worst_case(train, [], 1.0, ApproxDP(1.0, 1e-5, "a claim", "claimed"), runs=400, seed=1)
+    assert verdict.status == "refuted"

@@ -2,7 +2,7 @@
 
 import json
 
-from deniable.registry.zoo import ZOO_ENTRIES
+from deniable.registry.zoo import TRAINER_ENTRIES, ZOO_ENTRIES
 
 
 def test_the_zoo(call, monkeypatch):
@@ -49,3 +49,45 @@ def test_the_zoo_without_torch(call, monkeypatch):
     assert result.code == 0
     assert result.err == "10 entries need torch, and were left out: install deniable[train].\n"
     assert "dpal" not in result.text
+
+
+def test_the_zoo_of_trainers(call, monkeypatch):
+    """The argument names the collection: a row for each trainer and twin, in the table and in JSON."""
+    from deniable.registry import zoo
+
+    few = tuple(entry for entry in TRAINER_ENTRIES if entry.name.startswith("private-vocabulary"))
+    monkeypatch.setattr(zoo, "TRAINER_ENTRIES", few)
+    result = call("audit", "zoo", "trainers")
+    assert (result.code, result.err) == (0, "")
+    rows = result.text.splitlines()
+    assert rows[0].startswith("trainer ")
+    assert [row.split()[0] for row in rows[2:4]] == ["private-vocabulary", "private-vocabulary-mended"]
+    assert rows[-1] == "every verdict is as expected"
+    first, second = json.loads(call("audit", "zoo", "trainers", "--json").text)
+    assert (first["trainer"], first["sampled"]["status"]) == ("private-vocabulary", "refuted")
+    assert (second["trainer"], second["sampled"]["status"]) == ("private-vocabulary-mended", "not refuted")
+
+
+def test_the_zoo_of_trainers_without_an_accountant(call, monkeypatch):
+    """Without dp-accounting one line says how many trainers are audited by samples alone."""
+    import importlib.util
+
+    from deniable.registry import zoo
+
+    find = importlib.util.find_spec
+    monkeypatch.setattr(
+        importlib.util, "find_spec", lambda name, *more: None if name == "dp_accounting" else find(name, *more)
+    )
+    few = tuple(entry for entry in TRAINER_ENTRIES if entry.name.startswith("private-vocabulary"))
+    monkeypatch.setattr(zoo, "TRAINER_ENTRIES", few)
+    result = call("audit", "zoo", "trainers")
+    assert result.code == 0
+    assert result.err == "Facts of 2 trainers need dp-accounting, and were left out: install deniable[train].\n"
+
+
+def test_an_unknown_zoo(call):
+    """A collection that does not exist is refused with the names of those that do."""
+    result = call("audit", "zoo", "birds")
+    assert result.code == 2
+    assert "mechanisms" in result.err
+    assert "trainers" in result.err

@@ -148,6 +148,8 @@ def collect_training_facts(
             break
     plan = ours.plan
     scheme, scheme_note = classify_batches([step.batch for step in ours.steps], len(pair.with_canary))
+    if plan and scheme and _is_chance(scheme, plan, [len(step.batch) for step in ours.steps if step.batch is not None]):
+        scheme, scheme_note = None, f"{scheme_note}: too little to tell it from independent coins"
     noises = [step.noise for step in ours.steps if step.noise is not None]
     multiplier = min(noises) / plan.clip if plan and noises else None
     seen_plan = _describe_seen_plan(plan, scheme, multiplier, len(ours.steps))
@@ -219,6 +221,19 @@ def _is_partition(batches: list[IntArray], records: int) -> bool:
             if len(sizes) == 1 or (len(sizes) == 2 and len(epochs[0]) == records):  # noqa: PLR2004 - a short last one
                 return True
     return False
+
+
+def _is_chance(scheme: Sampling, plan: TrainingPlan, sizes: list[int]) -> bool:
+    """Return whether Poisson samples, if the plan states them, could show this scheme by chance."""
+    if plan.sampling != "poisson" or scheme not in {"all", "shuffled"}:
+        return False
+    if scheme == "all":
+        return float(plan.rate ** sum(sizes)) >= _DISPERSION_TAIL
+    batches = math.ceil(plan.records / max(sizes))
+    epochs, rest = divmod(len(sizes), batches)
+    once = batches * plan.rate * (1 - plan.rate) ** (batches - 1)
+    never = 0.0 if rest == 0 and sum(sizes) == epochs * plan.records else (1 - plan.rate) ** batches
+    return float((once + never) ** (epochs * plan.records)) >= _DISPERSION_TAIL
 
 
 def _classify_sizes(sizes: IntArray, records: int) -> tuple[Sampling | None, str]:

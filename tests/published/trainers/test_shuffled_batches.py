@@ -1,0 +1,13 @@
+"""Shuffled batches that are accounted for as Poisson samples."""
+
+from deniable.published.trainers import shuffled_batches
+from tests.published.trainers.contract import TrainerContract
+
+
+class TestShuffledBatches(TrainerContract):
+    """The sum moves as it should; the order is not what was accounted for."""
+
+    module = shuffled_batches
+    ratio = 0.5
+    mended_ratio = 0.5
+    runs = 5_000
