@@ -3,16 +3,18 @@
     python benchmarks/faults.py [--full] [--times 20] [--seed 1] [--commands "key;predict"]
 
 A small library (`tests/reliability/faults.c`) is loaded before the program. It counts the calls of each operation on
-the folder of outputs, on the cache and on temporary files, and lets one of them fail: once, or from there on for good;
-with ENOSPC, EIO, EDQUOT, EROFS, EINTR, or by a write that takes half of the bytes. In further runs SIGKILL, SIGTERM and
-SIGINT arrive before each call, and at moments drawn uniformly from the time that the command takes. Outputs of the same
-names are there before, but for keys, which are never overwritten.
+the folder of outputs, on the cache, on temporary files and on a ledger, and lets one of them fail: once, or from there
+on for good; with ENOSPC, EIO, EDQUOT, EROFS, EINTR, or by a write that takes half of the bytes. In further runs
+SIGKILL, SIGTERM and SIGINT arrive before each call, and at moments drawn uniformly from the time that the command
+takes. Outputs of the same names are there before, but for keys, which are never overwritten.
 
 Without ``--full`` only the commands of the suite are run; with it, every command that writes files. One row for each
 command and kind of fault: how many runs, how they ended, what was lost of what was there before, and what a run did
 that it may not do (none is expected): an output that is neither the old nor the whole new one, a released table without
 its certificate or beside another's, a file left behind, private text in a file that others can open, a traceback, or
-another number of lines than one that say what failed. Exits with 1 if there is any.
+another number of lines than one that say what failed. A command that charges a ledger is run once more after each
+fault: no output may be there without its charge, and the repeat must give the bytes of an undisturbed run and pay only
+what had not been charged. Exits with 1 if there is any.
 """
 
 import argparse
@@ -36,7 +38,7 @@ from tests.reliability.sweeps import Outcome, Sweep, describe_loss  # noqa: E402
 
 def name_group(fault: Fault) -> str:
     """Return the row of a fault."""
-    area = {"out": "outputs", "cache": "the cache", "tmp": "temporary files"}[fault.area]
+    area = {"out": "outputs", "cache": "the cache", "tmp": "temporary files", "ledger": "the ledger"}[fault.area]
     if fault.signal:
         return f"{fault.name}"
     if fault.action < 0:

@@ -10,6 +10,7 @@ from .auditing.training.facts import TrainingFacts as TrainingFacts
 from .auditing.training.facts import collect_training_facts as collect_training_facts
 from .auditing.training.observation import TrainingPlan as TrainingPlan
 from .auditing.training.observation import TrainingStep as TrainingStep
+from .auditing.training.opacus import OpacusWatch as OpacusWatch
 from .auditing.verification import verify as verify
 from .checking.certificate_check import CertificateCheck as CertificateCheck
 from .checking.certificate_check import check_certificate as check_certificate

@@ -12,6 +12,7 @@ from tests.cli.text_models import write
 from tests.contracts.store import spent
 from tests.persons.collections import CLASSES, draw_reviews
 from tests.rewriting.untrained import untrained
+from tests.text.helpers import buffers
 
 PERSONS = ("ann", "bob", "ann", "eve")
 
@@ -94,6 +95,16 @@ class TestPrivatize:
         assert "secret" not in result.err
         assert list(ledger.list_units()) == []
 
+    def test_labels_of_rows_that_may_be_left_out(self, privatize, place, ledger):
+        """Labels belong to rows of the whole table: where some may be left out they are refused before any charge."""
+        (place / "spans.jsonl").write_text('{"row": 3, "start": 4, "end": 7, "kind": "PET"}\n')
+        result = privatize("--ledger", "l.db", "--over-budget", "drop", "--entities", "spans.jsonl")
+        assert (result.code, result.err.count("\n")) == (2, 1)
+        assert "spans.jsonl labels rows of the whole table" in result.err
+        assert list(ledger.list_units()) == []
+        (place / "words.txt").write_text("cat\n")
+        assert privatize("--ledger", "l.db", "--over-budget", "drop", "--entities", "words.txt").code == 0
+
     @pytest.mark.parametrize("missing", ["--id", "--person"])
     def test_ids_and_persons_are_needed(self, call, place, ledger, missing):
         """Without ids a text would not be known again, and without persons nobody would pay."""
@@ -132,6 +143,19 @@ class TestRewrite:
         assert "1 row left out" in result.err
         assert (spent(ledger, "ann", "pure"), spent(ledger, "bob", "pure")) == (20, 12)
         assert json.loads((place / "out.csv.certificate.json").read_text("utf-8"))["records"] == 3
+
+    @pytest.mark.usefixtures("ledger")
+    def test_truncated_rows_are_rows_of_the_table(self, rewrite, place):
+        """What is said of long texts names rows of the input, also where rows before them were left out."""
+        long = " ".join(["to"] * 13)
+        rows = [("ann", "the dog")] * 3 + [("bob", long), ("ann", long), ("", "a cat"), ("eve", "good"), ("eve", long)]
+        lines = [f"{number},{who},{text}\n" for number, (who, text) in enumerate(rows)]
+        (place / "in.csv").write_text("id,who,text\n" + "".join(lines))
+        with buffers(chunk=16, window=90):
+            result = rewrite("--method", "tokens", "--epsilon", "8", "--person", "who", "--over-budget", "drop")
+        assert result.code == 0
+        assert "3 rows left out, which the budget does not cover: rows 3, 5 and 6\n" in result.err
+        assert "2 rows with more than 12 tokens, of which only the first were used: rows 4 and 8;" in result.err
 
     def test_gaussian_noise(self, rewrite, ledger):
         """Gaussian methods are charged to the account of divergences, within the epsilon that they claim."""

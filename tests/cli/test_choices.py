@@ -51,6 +51,15 @@ def test_games():
     assert {*choices.GameName} == {*get_args(AuditMethod)} - {"candidates"}
 
 
+def test_audits_of_training():
+    """Every method and kind of noise can be chosen."""
+    from deniable.auditing.training.audit import TrainingMethod
+    from deniable.auditing.training.bounds import NoiseKind
+
+    assert {*choices.TrainingMethodName} == {*get_args(TrainingMethod)}
+    assert {*choices.TrainingNoiseName} == {*get_args(NoiseKind)}
+
+
 def test_methods_to_train_with():
     """Rewriting methods to train with are those that add noise to a vector, but for the refuted sampler of DPText."""
     model = untrained()

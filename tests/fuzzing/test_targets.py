@@ -10,7 +10,7 @@ from tests.fuzzing.targets import CORPUS, TARGETS, read_seeds
 
 EXAMPLES = int(os.environ.get("DENIABLE_FUZZ_EXAMPLES", "60"))
 """Inputs of each target; `tools/fuzz.py` looks for longer, and where it has not been."""
-COSTLY = {"model": 4, "certificate": 4, "tallies": 2}
+COSTLY = {"model": 4, "certificate": 4, "tallies": 2, "ledger": 4}
 """By how much their inputs are fewer."""
 PIECES = (
     b"\0",

@@ -1,4 +1,4 @@
-"""A ledger in one SQLite file."""
+"""A ledger in one SQLite file, whole or damaged."""
 
 import contextlib
 import gc
@@ -13,16 +13,11 @@ import pytest
 
 from deniable.core.errors import InputError
 from deniable.ledger import Ledger, create_ledger, sqlite
-from tests.contracts.store import SECRET, WORD, StoreContract, cells, spent
+from tests.contracts.store import SECRET, TEXT, WORD, StoreContract, cells, spent
+from tests.ledger.damage import PAGE, change, find_root, overwrite, refer_in_circles
 
 ROOT = Path(__file__).parents[2]
 ADDED_TABLE = "CREATE TABLE added (number INTEGER)"
-
-
-def change(location, *statements):
-    with contextlib.closing(sqlite3.connect(location)) as connection, connection:
-        for statement, values in statements:
-            connection.execute(statement, values)
 
 
 class TestSQLiteStore(StoreContract):
@@ -56,6 +51,165 @@ class TestSQLiteStore(StoreContract):
         connection = ledger._session.store._connection
         assert connection.execute("PRAGMA synchronous").fetchone() == (2,)
         assert connection.execute("PRAGMA journal_mode").fetchone() == ("wal",)
+
+    @pytest.mark.parametrize(
+        ("statement", "value", "words"),
+        [
+            ("UPDATE facts SET value = ? WHERE name = 'budget'", "50.0", "its caps do not follow from its budget"),
+            ("UPDATE facts SET value = ? WHERE name = 'budget'", "nan", "its budget is none that a ledger has"),
+            ("UPDATE facts SET value = ? WHERE name = 'budget'", b"20.0", "what it was created with cannot be read"),
+            ("UPDATE facts SET value = ? WHERE name = 'unit'", "a\nb", "its unit, .* cannot be read"),
+            ("UPDATE facts SET value = ? WHERE name = 'delta'", "[]", "its budget cannot be read"),
+            ("UPDATE facts SET value = ? WHERE name = 'delta'", "[" * 5_000, "its delta cannot be read"),
+            ("UPDATE facts SET value = ? WHERE name = 'caps'", "9" * 5_000, "its caps cannot be read"),
+            ("UPDATE facts SET value = ? WHERE name = 'key_check'", "xyz", "its budget, or what it knows its key by"),
+            ("UPDATE facts SET name = 'other' WHERE name = ?", "caps", "what it was created with cannot be read"),
+            ("UPDATE totals SET amounts = ? WHERE account = 'metric'", "[-1]", "a total of the metric account"),
+            ("UPDATE totals SET amounts = ? WHERE account = 'metric'", "[1.5]", "a total of the metric account"),
+            ("UPDATE totals SET amounts = ? WHERE account = 'metric'", "[]", "a total of the metric account"),
+            ("UPDATE totals SET amounts = ? WHERE account = 'metric'", "7", "a total of the metric account"),
+            ("UPDATE totals SET amounts = ? WHERE account = 'metric'", "", "a total cannot be read"),
+            ("UPDATE totals SET account = ? WHERE account = 'metric'", "x\ny", "a total belongs to no account"),
+            ("UPDATE totals SET person = ? WHERE account = 'metric'", "ann", "no name that a ledger gives"),
+            ("UPDATE costs SET cost = ? WHERE number = 1", "", "a cost cannot be read"),
+            ("UPDATE costs SET cost = ? WHERE number = 1", "5", "a cost lacks its account"),
+            ("UPDATE costs SET number = ?", 7, "a cost that is not there"),
+            ("UPDATE charges SET cost = ?", 7, "a cost that is not there"),
+            ("UPDATE charges SET units = ?", 0, "the units of a charge"),
+            ("UPDATE charges SET units = ?", 1.5, "the units of a charge"),
+            ("UPDATE charges SET person = ?", 3, "no name that a ledger gives"),
+            ("CREATE TRIGGER t AFTER INSERT ON charges BEGIN DELETE FROM totals WHERE ? = 1; END", None, "its tables"),
+            ("CREATE VIEW v AS SELECT 1", None, "its tables are not those that a ledger has"),
+            ("PRAGMA user_version = 0", None, "has schema 0, which no version of deniable wrote"),
+            ("PRAGMA user_version = -5", None, "has schema -5, which no version of deniable wrote"),
+        ],
+    )
+    def test_a_value_that_no_ledger_has(self, ledger, statement, value, words):
+        """Whoever reads all of a ledger with such a value gets one line that says what is damaged."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        ledger._session.close()
+        change(ledger.location, (statement.replace("WHERE ? = 1", ""), () if value is None else (value,)))
+        reader = Ledger(ledger.location, SECRET)
+        with pytest.raises(InputError, match=f"is damaged: .*{words}.*Restore a copy") as caught:
+            _ = list(reader.list_units()), list(reader.list_totals())
+        assert "\n" not in str(caught.value)
+
+    @pytest.mark.parametrize("amounts", ["[-30000000000]", "[1.5]", "[]", "x", "[" * 5_000])
+    def test_a_total_that_is_none_is_not_charged(self, ledger, amounts):
+        """A person whose total cannot be true spends nothing more; others do."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 7)))
+        change(ledger.location, ("UPDATE totals SET amounts = ?", (amounts,)))
+        with pytest.raises(InputError, match="is damaged"):
+            ledger.charge(WORD, cells(ledger, ("ann", "b", 5)))
+        assert ledger.charge(WORD, cells(ledger, ("bob", "c", 1))) == 1
+        with contextlib.closing(sqlite3.connect(ledger.location)) as connection:
+            assert connection.execute("SELECT COUNT(*) FROM charges").fetchone() == (2,)
+
+    def test_a_lower_total_is_found(self, ledger):
+        """A total that damage lowered admits a charge beyond the cap, which the check then finds."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 8)))
+        change(ledger.location, ("UPDATE totals SET amounts = '[0]'", ()))
+        assert ledger.charge(WORD, cells(ledger, ("ann", "b", 1))) == 1
+        [problem] = ledger.find_problems()
+        assert "does not hold the sum of its charges" in problem
+
+    def test_an_index_that_has_lost_a_cost(self, ledger):
+        """What is charged where an index is damaged is there, and the check finds the damage."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        ledger._session.close()
+        root = find_root(ledger.location, "sqlite_autoindex_costs_1")
+        place = Path(ledger.location).read_bytes().index(WORD.encode().encode(), root, root + PAGE)
+        overwrite(ledger.location, place, b"~")
+        assert ledger.charge(WORD, cells(ledger, ("ann", "b", 1))) == 1
+        assert spent(ledger, "ann") == 5
+        assert "sqlite_autoindex_costs_1" in " ".join(ledger.find_problems())
+
+    def test_what_sqlite_quotes_is_one_line(self, ledger):
+        """A schema that cannot be parsed, whose text is none or has several lines, gives one line."""
+        ledger._session.close()
+        content = Path(ledger.location).read_bytes()
+        for broken in (b"CREATE TABLE fa\xff\xff\xff (", b"CREATE TABLE fa\n\n\x1b (", b"CREATE\0TABLE facts ("):
+            place = content.index(b"CREATE TABLE facts (")
+            overwrite(ledger.location, place, broken)
+            with pytest.raises(InputError, match=r"is damaged|cannot be used") as caught:
+                _ = Ledger(ledger.location, SECRET).facts
+            assert str(caught.value).isprintable()
+
+    def test_pages_that_refer_to_each_other(self, ledger):
+        """Pages that lead to each other again and again, as 60 to the 8th rows, end in one line instead of never."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        ledger._session.close()
+        refer_in_circles(ledger.location, "charges")
+        reader = Ledger(ledger.location, SECRET)
+        for read in (lambda: list(reader.list_units()), reader.find_problems):
+            with pytest.raises(InputError, match="takes longer than any ledger of its size"):
+                read()
+
+    @pytest.mark.parametrize(
+        ("table", "words"),
+        [
+            ("facts", "what it was created with is there twice"),
+            ("costs", "a cost is there twice"),
+            ("totals", "its totals are not in order"),
+        ],
+    )
+    def test_other_tables_in_circles(self, ledger, table, words):
+        """So do those of every other table, before much of them is read."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        ledger._session.close()
+        refer_in_circles(ledger.location, table, has_rowid=table in {"facts", "costs"})
+        with pytest.raises(InputError, match=words):
+            _ = list(Ledger(ledger.location, SECRET).list_totals()), list(Ledger(ledger.location, SECRET).list_units())
+
+    def test_charges_are_not_limited(self, ledger, monkeypatch):
+        """However many charges a program makes under one connection, they are not counted against the limit."""
+        monkeypatch.setattr(sqlite, "_STEPS_AT_A_TIME", 10**4)
+        monkeypatch.setattr(sqlite, "_LEAST_STEPS", 10**4)
+        monkeypatch.setattr(sqlite, "_STEPS_PER_BYTE", 0)
+        for number in range(20):
+            persons = [(f"{number} {person}", f"{number} {person}", 1) for person in range(100)]
+            assert ledger.charge(TEXT, cells(ledger, *persons)) == 100
+
+    def test_work_is_bounded_by_far_more_than_a_ledger_needs(self, ledger, monkeypatch):
+        """A tenth of the steps for each byte are enough to read and check a ledger of some thousand charges."""
+        for number in range(40):
+            persons = [(f"{number} {person}", f"{number} {person}", 1) for person in range(100)]
+            ledger.charge(TEXT, cells(ledger, *persons))
+        monkeypatch.setattr(sqlite, "_LEAST_STEPS", 0)
+        monkeypatch.setattr(sqlite, "_STEPS_PER_BYTE", sqlite._STEPS_PER_BYTE // 10)
+        assert sum(units.units for units in ledger.list_units()) == 4_000
+        assert ledger.find_problems() == []
+
+    def test_what_is_wrong_is_a_line_each(self, ledger):
+        """The check goes on where the database is damaged, and says what it finds on lines of their own."""
+        ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        ledger._session.close()
+        change(ledger.location, ("UPDATE totals SET amounts = 'x'", ()), ("UPDATE charges SET units = -1", ()))
+        problems = Ledger(ledger.location, SECRET).find_problems()
+        assert problems[0] == "CHECK constraint failed in charges"
+        assert "is damaged" in problems[-1]
+        assert not any("\n" in problem for problem in problems)
+
+    def test_a_commit_that_fails_is_not_called_uncharged(self, ledger, monkeypatch):
+        """Where the disk fails while a charge is committed, the message does not say that nothing was charged."""
+
+        class Failing:
+            def __init__(self, connection):
+                self.connection = connection
+
+            def execute(self, statement, *values):
+                if statement == "COMMIT":
+                    raise sqlite3.OperationalError("disk I/O error")
+                return self.connection.execute(statement, *values)
+
+            def __getattr__(self, name):
+                return getattr(self.connection, name)
+
+        store = ledger._session.store
+        monkeypatch.setattr(store, "_connection", Failing(store._connection))
+        with pytest.raises(InputError, match=r"disk I/O error\. Whether this step was charged is not known"):
+            ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
+        assert not store._connection.in_transaction
 
     def test_a_damaged_file_is_one_line(self, ledger):
         """Bytes that are no database give an error that names the file."""

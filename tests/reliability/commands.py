@@ -34,6 +34,7 @@ class Command:
         copies_texts: whether outputs hold the private texts by their nature.
         overwrites: whether outputs that exist are overwritten.
         tries_cache: whether faults of the cache are tried too, which all commands use in one way.
+        charges_ledger: whether it charges the ledger ``ledger/l.db``, whose faults are tried too; see `LEDGER`.
     """
 
     name: str
@@ -48,10 +49,13 @@ class Command:
     copies_texts: bool = False
     overwrites: bool = True
     tries_cache: bool = False
+    charges_ledger: bool = False
 
 
 _SPACE = ("--space", "{in}/space.txt", "--hide", "none")
 _PRIVATIZE = (*_SPACE, "--epsilon", "2", "--test-seed", "7")
+LEDGER, LEDGER_KEY = Path("ledger", "l.db"), "l.db.key"
+"""The ledger that each run has anew in its own folder, a copy of that of the inputs, and its key, in theirs."""
 _LEARN = ("--label", "label", *_SPACE)
 _BUDGET = ("--epsilon", "8", "--delta", "1e-4", "--classes", "bad,good", "--records", "3000")
 
@@ -87,6 +91,11 @@ QUICK_COMMANDS = (
 )  # fmt: skip
 """Those of the normal suite."""
 
+LEDGER_COMMAND = dataclasses.replace(
+    _make_release("privatize, ledger", ("privatize", "{in}/table.csv", *_SPACE, "--epsilon", "2"), "private.csv",
+                  "--column", "text", "--id", "id", "--person", "label", "--ledger", str(LEDGER), "--key-file",
+                  f"{{in}}/{LEDGER_KEY}"), charges_ledger=True,
+)  # fmt: skip
 COMMANDS = (
     *QUICK_COMMANDS,
     _make_release("privatize, parquet", ("privatize", "{in}/table.parquet", *_PRIVATIZE), "private.parquet"),
@@ -99,6 +108,7 @@ COMMANDS = (
             overwrites=False),
     Command("ledger create", ("ledger", "create", "out/l.db", "--budget", "5"), ("l.db.key", "l.db"),
             owner_only=("l.db.key", "l.db"), is_repeatable=False, overwrites=False),
+    LEDGER_COMMAND,
     Command("certificate check", ("certificate", "check", "{in}/c.json", "--space", "{in}/space.txt", "--html",
                                   "out/check.html", "--force"), ("check.html",), tries_cache=True),
     Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6", "--folds", "2",
@@ -157,8 +167,12 @@ def _write_csv(path: Path, names: Sequence[str], rows: Sequence[Sequence[str]]) 
 
 
 def make_inputs(folder: Path) -> None:
-    """Write what the quick commands read: a space of 20 words as a GloVe text file, a table, a key that signs."""
+    """Write what the quick commands read: a space of 20 words as a GloVe text file, a table, a key that signs.
+
+    A ledger and its key are there too.
+    """
     from deniable.core.signatures import write_signing_key
+    from deniable.ledger import create_ledger
 
     generator = np.random.default_rng(0)
     words = (*WORDS, *_MORE_WORDS)
@@ -170,6 +184,10 @@ def make_inputs(folder: Path) -> None:
     rows = [(f"r{number}", *row, f"{number:03}") for number, row in enumerate(_draw_rows(12, 3))]
     _write_csv(folder / "table.csv", ("id", "text", "label", "note"), rows)
     write_signing_key(folder / "sign.key")
+    (folder / LEDGER).parent.mkdir()
+    create_ledger(
+        str(folder / LEDGER), 1000.0, delta=None, unit="person", secret=bytes(range(32)), key_path=folder / LEDGER_KEY
+    )
 
 
 def make_all_inputs(folder: Path) -> None:

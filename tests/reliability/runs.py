@@ -13,7 +13,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
-from tests.reliability.commands import Command
+from tests.reliability.commands import LEDGER, Command
 
 ROOT = Path(__file__).resolve().parents[2]
 SHORT = 0
@@ -30,7 +30,7 @@ class Fault:
         number: which call of it, from 1 on.
         action: errno of the failure, `SHORT`, or minus a signal that arrives before the call.
         lasts: whether every later call fails too.
-        area: where: ``out``, ``cache`` or ``tmp``.
+        area: where: ``out``, ``cache``, ``tmp`` or ``ledger``.
         signal: one that arrives after a time, instead; 0 for none.
         delay: that time, in seconds.
     """
@@ -117,7 +117,7 @@ class FaultServer:
     def warm(self, command: Command) -> None:
         """Run a command once without faults, so that all forks have what it imports and compiles."""
         if command.name not in self._warm:
-            folder = self._make_folder(None)
+            folder = self._make_folder(command, None)
             answer = self._ask(command, folder, NO_FAULT, self._cache, is_warming=True)
             if answer["code"]:
                 raise RuntimeError(f"{command.name}: {(folder / 'stderr').read_text()}")
@@ -133,23 +133,32 @@ class FaultServer:
             old: folder of outputs that exist before; None for none.
         """
         self.warm(command)
-        folder = self._make_folder(old)
+        folder = self._make_folder(command, old)
         cache = folder / "cache" if fault.area == "cache" else self._cache
         try:
-            answer = self._ask(command, folder, fault, cache)
-            yield Run(
-                answer["code"],
-                answer["counts"],
-                answer["seconds"],
-                answer["has_hung"],
-                (folder / "stdout").read_bytes(),
-                (folder / "stderr").read_text(errors="replace"),
-                folder,
-            )
+            yield self._run_in(command, fault, folder, cache)
         finally:
             shutil.rmtree(folder)
 
-    def _make_folder(self, old: Path | None) -> Path:
+    def repeat(self, command: Command, run: Run) -> Run:
+        """Run a command again, without a fault, on what a run has left in its folder."""
+        for name in ("stdout", "stderr"):
+            (run.folder / name).write_bytes(b"")
+        return self._run_in(command, NO_FAULT, run.folder, self._cache)
+
+    def _run_in(self, command: Command, fault: Fault, folder: Path, cache: Path) -> Run:
+        answer = self._ask(command, folder, fault, cache)
+        return Run(
+            answer["code"],
+            answer["counts"],
+            answer["seconds"],
+            answer["has_hung"],
+            (folder / "stdout").read_bytes(),
+            (folder / "stderr").read_text(errors="replace"),
+            folder,
+        )
+
+    def _make_folder(self, command: Command, old: Path | None) -> Path:
         self._number += 1
         folder = self.folder / f"run-{self._number}"
         folder.mkdir()
@@ -157,6 +166,8 @@ class FaultServer:
             (folder / name).mkdir()
         for name in ("stdout", "stderr"):
             (folder / name).touch()
+        if command.charges_ledger:
+            shutil.copytree(self.inputs / LEDGER.parent, folder / LEDGER.parent)
         if old is not None:
             shutil.copytree(old, folder / "out", dirs_exist_ok=True)
         return folder

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import numpy as np
 
+from tests.reliability.charges import Charged, find_charging_faults, read_charges
 from tests.reliability.checks import OLD, State, find_faults, read_states
 from tests.reliability.commands import Command
 from tests.reliability.runs import NO_FAULT, SHORT, Fault, FaultServer
@@ -28,7 +29,7 @@ LASTING = ((errno.ENOSPC, ("open", "write")), (errno.EROFS, ("open", "rename", "
 """A disk that stays full, and one that can no longer be written."""
 SIGNALS = (signal.SIGKILL, signal.SIGTERM, signal.SIGINT)
 _HANDLER_SECONDS = 0.01
-AREAS = ("out", "cache", "tmp")
+AREAS = ("out", "cache", "tmp", "ledger")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -71,7 +72,9 @@ class Sweep:
             for name in command.outputs:
                 (old / name).write_bytes(OLD)
         self.counts: dict[str, dict[str, int]] = {}
-        self.areas = [area for area in AREAS if area != "cache" or command.tries_cache]
+        left_out = {"cache": not command.tries_cache, "ledger": not command.charges_ledger}
+        self.areas = [area for area in AREAS if not left_out.get(area, False)]
+        self._charged: Charged | None = None
         for area in self.areas:
             with server.run(command, dataclasses.replace(NO_FAULT, area=area), self._old) as run:
                 if run.code:
@@ -80,6 +83,8 @@ class Sweep:
                 self.seconds = run.seconds
                 self._new = {name: (run.folder / "out" / name).read_bytes() for name in command.outputs}
                 self.stdout = run.out
+                if command.charges_ledger:
+                    self._charged = read_charges(run, server.inputs)
 
     def list_failures(self) -> Iterator[Fault]:
         """Yield every call of every kind with every way to fail, once and for good."""
@@ -91,9 +96,11 @@ class Sweep:
                 yield from (Fault(kind, c, a, lasts=True, area=area) for c, a in itertools.product(calls, lasting))
 
     def list_signals(self, kinds: Sequence[str] = ("open", "write", "close", "rename", "unlink")) -> Iterator[Fault]:
-        """Yield every signal before every call that changes an output."""
-        for kind, number in itertools.product(kinds, SIGNALS):
-            yield from (Fault(kind, call, -number) for call in range(1, self.counts["out"][kind] + 1))
+        """Yield every signal before every call that changes an output, or the ledger."""
+        for area in ("out", "ledger"):
+            for kind, number in itertools.product(kinds, SIGNALS):
+                count = self.counts.get(area, {}).get(kind, 0)
+                yield from (Fault(kind, call, -number, area=area) for call in range(1, count + 1))
 
     def draw_signals(self, times: int, seed: int) -> Iterator[Fault]:
         """Yield each signal so many times, at moments drawn uniformly from the time that the command takes.
@@ -115,6 +122,8 @@ class Sweep:
             problems = find_faults(self.command, run, fault, states, before)
             if self.command.writes_stdout and run.code == 0 and run.out != self.stdout:
                 problems.append("standard output is not whole")
+            if self._charged is not None:
+                problems += find_charging_faults(self.server, self.command, run, self._charged, (states, self._new))
             result = {0: "done", 2: "refused"}.get(run.code, f"ended by {-run.code}")
             message = run.err if problems else " ".join(run.err.split("\n")[-2:]).strip()
             has_lost_old = before == "old" and "absent" in states.values()

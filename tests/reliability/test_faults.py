@@ -5,26 +5,15 @@ import itertools
 
 import pytest
 
-from tests.reliability.commands import QUICK_COMMANDS, make_inputs
-from tests.reliability.library import build_library, find_obstacle
-from tests.reliability.runs import SHORT, Fault, FaultServer
+from tests.reliability.commands import QUICK_COMMANDS
+from tests.reliability.library import find_obstacle
+from tests.reliability.runs import SHORT, Fault
 from tests.reliability.sweeps import FAILURES, SIGNALS, Sweep
 
 pytestmark = pytest.mark.skipif(find_obstacle() is not None, reason=find_obstacle() or "")
 
 RANDOM_SIGNALS = 4
 """Times that each signal arrives at a random moment."""
-
-
-@pytest.fixture(scope="session")
-def server(tmp_path_factory):
-    """Return what runs commands with faults."""
-    folder = tmp_path_factory.mktemp("faults")
-    (folder / "in").mkdir()
-    make_inputs(folder / "in")
-    running = FaultServer(build_library(folder), folder, folder / "in")
-    yield running
-    running.close()
 
 
 @pytest.fixture(scope="module", params=QUICK_COMMANDS, ids=lambda command: command.name)

@@ -13,7 +13,7 @@ from deniable.vectors.gaussian import compute_discretization_cost, compute_noise
 from tests.contracts.statistics import DRAWS, THRESHOLD
 from tests.vectors.contract import SEED, VectorMechanismContract, refused
 
-EPSILONS = (1e-6, 0.01, 0.5, 1.0, 4.0, 50.0, 1000.0, 1e6)
+EPSILONS = (1e-6, 0.01, 0.5, 1.0, 4.0, 50.0, 1000.0, 1e6, 9.99e8)
 DELTAS = (1e-200, 1e-30, 1e-12, 1e-6, 1e-2, 0.5, 0.999)
 
 
@@ -31,8 +31,16 @@ class TestGaussian(VectorMechanismContract):
 
     def test_noise_has_the_deviation_it_says_and_no_other(self):
         """100,000 draws fit the normal law of the stated deviation, and none 30 % off."""
-        subject = self.make(seed=SEED)
-        noise = subject.sample(np.zeros((DRAWS // 4, 4))).ravel() / subject.scale(4)
+        self.check_deviation(self.make(seed=SEED), 0.0)
+
+    @pytest.mark.parametrize("far", [1e4, -1e6])
+    def test_noise_far_from_zero_has_the_same_law(self, far):
+        """The same holds of a domain whose values are up to a million times larger than the noise."""
+        self.check_deviation(self.make(domain=Box(far, far + 0.25), seed=SEED), far)
+
+    @staticmethod
+    def check_deviation(subject, x):
+        noise = (subject.sample(np.full((DRAWS // 4, 4), x)).ravel() - x) / subject.scale(4)
         assert stats.kstest(noise, stats.norm.cdf).pvalue > THRESHOLD
         for factor in (0.7, 1.3):
             assert stats.kstest(noise / factor, stats.norm.cdf).pvalue < 1e-20
@@ -68,7 +76,8 @@ class TestGaussian(VectorMechanismContract):
     def test_parameters_that_the_grid_cannot_serve_are_refused(self):
         """Where the charge eats epsilon, or inputs outgrow the grid, there is an error."""
         refused(lambda: self.make(epsilon=1e-20).scale(300), "larger one")
-        refused(lambda: self.make(epsilon=9e8).scale(1), "smaller epsilon")
+        assert self.make(epsilon=9e8).scale(1) > 0
+        refused(lambda: self.make(epsilon=9e8, domain=Box(1000.0, 1001.0)).scale(1), "smaller epsilon")
         refused(lambda: self.make(domain=Box(1e9, 1e9 + 1)).scale(1), "nearer to 0")
 
 

@@ -48,10 +48,39 @@ def test_a_scale_that_floats_cannot_serve_is_refused(scale):
 
 
 def test_inputs_far_from_the_noise_are_refused():
-    """Inputs up to 4,096 times the scale have exact grid points, larger ones are refused with both numbers."""
-    assert compute_step_exponent("Test", 1.0, 4096.0) == -40
-    with pytest.raises(InputError, match=r"inputs up to 5000 with noise of scale 1, more than 4,096 times smaller"):
-        compute_step_exponent("Test", 1.0, 5000.0)
+    """Inputs up to 2^22 times the scale have grid points in int64, larger ones are refused with both numbers."""
+    assert compute_step_exponent("Test", 1.0, 2.0**22) == -40
+    with pytest.raises(
+        InputError, match=r"inputs up to 5e\+06 with noise of scale 1, more than 4,194,304 times smaller"
+    ):
+        compute_step_exponent("Test", 1.0, 5e6)
+    with pytest.raises(InputError, match=r"\(subtract a public number\)"):
+        compute_step_exponent("Test", 1.0, float(np.nextafter(2.0**22, math.inf)))
+
+
+@pytest.mark.parametrize("bits", range(50, 63))
+def test_points_far_from_zero_are_the_nearest(bits):
+    """Up to 2^62 steps from 0 a point is that of rational arithmetic, and rounding moves a pair by at most a step."""
+    grid, random = NoiseGrid(-37, 1), np.random.default_rng(bits)
+    x = np.ldexp(random.uniform(0.5, 1.0, 200) * random.choice([-1.0, 1.0], 200), bits - 37)
+    x[:2] = math.ldexp(1.0, bits - 37), -math.ldexp(1.0, bits - 37)
+    exact = [Fraction(float(value)) * 2**37 for value in x]
+    assert grid.round(x).tolist() == [round(value) for value in exact]
+    near = x + random.normal(size=200)
+    for point, other, value, neighbour in zip(grid.round(x), grid.round(near), exact, near, strict=True):
+        assert abs(int(point) - int(other)) <= abs(value - Fraction(float(neighbour)) * 2**37) + 1
+
+
+@pytest.mark.parametrize("bits", [52, 53, 54, 58, 62])
+def test_released_floats_depend_on_the_sum_alone(bits):
+    """Whatever point and noise add up to a sum, what comes out is the float64 nearest to it, ties to even."""
+    grid, random = NoiseGrid(-3, 1), np.random.default_rng(bits)
+    sums = (1 << bits) - 1 + random.integers(-(1 << 20), 1 << 20, 500)
+    outputs = grid.to_vectors(sums)
+    assert [Fraction(float(y)) for y in outputs] == [Fraction(float(Fraction(int(total)))) / 8 for total in sums]
+    for point in (0, 1 << 61, -(1 << 62)):
+        parts = np.full(500, point), sums - point
+        assert (grid.to_vectors(parts[0] + parts[1]) == outputs).all()
 
 
 def test_noise_is_never_narrower_than_asked():

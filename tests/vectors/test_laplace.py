@@ -26,7 +26,9 @@ class TestLaplace(VectorMechanismContract):
 
     @pytest.mark.parametrize("epsilon", [1e-3, 0.37, 3.0, 100.0])
     @pytest.mark.parametrize("n", [1, 3, 5000])
-    @pytest.mark.parametrize("domain", [Box(0.0, 1.0), Box(-3.0, 0.1), L1Ball(0.3), L2Ball(7.0)], ids=repr)
+    @pytest.mark.parametrize(
+        "domain", [Box(0.0, 1.0), Box(-3.0, 0.1), Box(9999.5, 1e4), L1Ball(0.3), L2Ball(7.0)], ids=repr
+    )
     def test_exact_loss_is_the_claim_and_nothing_is_wasted(self, domain, n, epsilon):
         """The true loss lies at most epsilon, at least all but 2^-38 n / epsilon of it."""
         subject = Laplace(epsilon=epsilon, domain=domain)
@@ -45,10 +47,11 @@ class TestLaplace(VectorMechanismContract):
         log_law = [-np.abs(y - grid.round(point)).sum() / grid.noise_steps for point in (x, other)]
         assert log_law[0] - log_law[1] == pytest.approx(lower, rel=1e-12)
 
-    def test_noise_has_the_scale_it_says_and_no_other(self):
-        """100,000 draws fit the Laplace law of the stated scale, and none 30 % off."""
-        subject = Laplace(epsilon=0.5, domain=Box(0.0, 1.0), seed=SEED)
-        noise = subject.sample(np.full((DRAWS // 4, 4), 0.25)).ravel() - 0.25
+    @pytest.mark.parametrize("x", [0.25, 1e5, -1.6e7])
+    def test_noise_has_the_scale_it_says_and_no_other(self, x):
+        """100,000 draws fit the Laplace law of the stated scale, and none 30 % off, also far from 0."""
+        subject = Laplace(epsilon=0.5, domain=Box(x - 0.25, x + 0.75), seed=SEED)
+        noise = subject.sample(np.full((DRAWS // 4, 4), x)).ravel() - x
         assert stats.kstest(noise / subject.scale(4), stats.laplace.cdf).pvalue > THRESHOLD
         for factor in (0.7, 1.3):
             assert stats.kstest(noise / subject.scale(4) / factor, stats.laplace.cdf).pvalue < 1e-20
@@ -88,10 +91,20 @@ class TestLaplace(VectorMechanismContract):
             # Up to e^epsilon by right, with five deviations of leeway.
             assert events[0] <= math.e * events[1] + 0.02
 
+    def test_last_bits_do_not_betray_the_input_far_from_zero(self):
+        """Where floats are coarser than the grid, their last bits are fair coins, whatever the input."""
+        low, high = 4e6, 4e6 + 1
+        ours = Laplace(epsilon=1.0, domain=Box(low, high), seed=SEED)
+        assert ours.grid(1).step < np.spacing(low)
+        from_low, from_high = (ours.sample(np.full((DRAWS, 1), value))[:, 0] for value in (low, high))
+        for bits in range(4):
+            last = [((y / np.spacing(low)).astype(np.int64) >> bits) & 1 for y in (from_low, from_high)]
+            assert all(stats.binomtest(int(bit.sum()), DRAWS).pvalue > THRESHOLD for bit in last)
+
     @pytest.mark.parametrize(
         ("epsilon", "domain", "words"),
         [
-            (1e5, Box(0.0, 1.0), "smaller epsilon"),
+            (1e8, Box(0.0, 1.0), "smaller epsilon"),
             (1.0, Box(1e9, 1e9 + 1), "nearer to 0"),
             (1e-14, Box(0.0, 1.0), "larger one"),
             (1e-290, L2Ball(1e140), "usual size"),

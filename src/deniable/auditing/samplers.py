@@ -104,7 +104,7 @@ class SamplerRunner:
             if is_interruption(error):
                 raise
             raise InputError(
-                f"The sampler raised {_describe_error(error)} for the input {abbreviate(example)}."
+                f"The sampler raised {describe_error(error)} for the input {abbreviate(example)}."
             ) from error
         output.close()
         raise InputError("The sampler is asynchronous: give a function that runs it, by asyncio.run.")
@@ -117,7 +117,7 @@ class SamplerRunner:
             )
 
 
-def _describe_error(error: BaseException) -> str:
+def describe_error(error: BaseException) -> str:
     """Return an exception in one line, even if its own message cannot be computed."""
     try:
         message = str(error)

@@ -10,8 +10,8 @@ from typing import Any
 from deniable.core.errors import InputError
 
 
-class TimeLimitError(BaseException):
-    """Interrupts a call that hangs; no error handler within the call stops it."""
+class TimeLimitError(KeyboardInterrupt):
+    """Interrupts a call that hangs, as Ctrl-C would; no error handler within the call stops it."""
 
 
 def import_callable(target: str) -> Callable[..., Any]:
@@ -41,7 +41,7 @@ def import_member(target: str) -> Any:  # noqa: ANN401 - whatever the module hol
             target_object: Any = importlib.import_module(module)
     except ModuleNotFoundError as error:
         raise InputError(f"No module named {error.name!r}: run from its folder, or install it.") from None
-    except (KeyboardInterrupt, TimeLimitError):
+    except KeyboardInterrupt:  # a time limit too
         raise
     except BaseException as error:  # SystemExit too
         raise InputError(f"The module {module!r} cannot be imported: {type(error).__name__}: {error}.") from error

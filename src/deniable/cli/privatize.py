@@ -182,6 +182,11 @@ def run_privatize(
     opened_ledger = ledger_choice.open()
     key = None if ledger is not None else _read_key(key_file, test_seed, record_id)
     entity_source = None if entities is None else open_entity_source(entities)
+    if entity_source is not None and entity_source.needs_every_row and ledger_choice.drops_rows:
+        raise InputError(
+            f"{entities} labels rows of the whole table, of which --over-budget drop may leave some out: leave out one "
+            "of them, or count a list of words or what a detector finds."
+        )
     public_words = read_word_list(keep)
     check_mechanism_epsilon(mechanism, epsilon)
     word_space = build_space(space, metric, hide)

@@ -19,6 +19,7 @@ from torch import Tensor, nn
 
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_outputs
+from deniable.learning.pickles import check_pickle
 
 ARTIFACT_FORMAT = "deniable-artifact/1"
 _FORMAT_PREFIX = "deniable-"
@@ -125,8 +126,11 @@ def read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file hol
     """
     with zipfile.ZipFile(path) as archive:
         damaged_member = archive.testzip()
-    if damaged_member is not None:
-        raise zipfile.BadZipFile(f"the checksum of {damaged_member} is wrong")
+        if damaged_member is not None:
+            raise zipfile.BadZipFile(f"the checksum of {damaged_member} is wrong")
+        for member in archive.namelist():
+            if member.endswith(".pkl"):
+                check_pickle(archive.read(member))
     return torch.load(path, map_location="cpu", weights_only=True)
 
 

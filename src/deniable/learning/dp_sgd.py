@@ -9,6 +9,7 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from deniable.core.arrays import IntArray
 from deniable.core.randomness import make_generator
 from deniable.learning.accounting import SamplingSchedule
 from deniable.learning.clipping import sum_clipped_gradients
@@ -42,6 +43,23 @@ class DPSGDSettings:
     learning_rate: float
     averaging_decay: float = 0.0
     views: int = 1
+
+
+@dataclasses.dataclass(frozen=True)
+class NoisySums:
+    """What one step draws and sums before it moves the parameters; all but the noisy sums is private.
+
+    Attributes:
+        batch_rows: numbers of the records that were drawn, (b,).
+        clipped: sum of the clipped gradients by name of the parameter, what the noise hides.
+        noisy: the same with noise, all that the step reads of the records.
+        loss: sum of the losses of the batch.
+    """
+
+    batch_rows: IntArray
+    clipped: dict[str, Tensor]
+    noisy: dict[str, Tensor]
+    loss: float
 
 
 class DPSGDRun:
@@ -89,23 +107,35 @@ class DPSGDRun:
 
     def step(self, number: int) -> float:
         """Take step ``number`` (from 0), and return the mean loss of the batch, which is not private."""
-        settings, count = self._settings, len(self._labels)
-        batch_rows = np.flatnonzero(
-            make_generator(self._key, "batch", str(number)).random(count) < settings.schedule.rate
-        )
-        sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
-        noise = make_generator(self._key, "noise", str(number))
+        sums = self.measure(number)
+        settings = self._settings
         # A public number (see `EMPTY_RECORD`), not the number of records that were drawn.
-        expected = settings.schedule.rate * count
+        expected = settings.schedule.rate * len(self._labels)
         with torch.no_grad():
             for name, parameter in self._network.named_parameters():
-                normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
-                noisy_sum = sums.get(name, 0) + settings.noise_multiplier * settings.clip * normal
-                parameter.sub_(settings.learning_rate * noisy_sum / (settings.clip * expected))
+                parameter.sub_(settings.learning_rate * sums.noisy[name] / (settings.clip * expected))
             self._project_parameters()
             for name, parameter in self._network.named_parameters():
                 self._mean[name].lerp_(parameter, 1 - self._compute_decay(number))
-        return loss / max(len(batch_rows), 1)
+        return sums.loss / max(len(sums.batch_rows), 1)
+
+    def measure(self, number: int) -> NoisySums:
+        """Return the batch and the sums of step ``number`` (from 0) at the present parameters: what an audit looks at.
+
+        Whatever else the step does is computed from the noisy sums, the parameters and public numbers.
+        """
+        settings = self._settings
+        batch_rows = np.flatnonzero(
+            make_generator(self._key, "batch", str(number)).random(len(self._labels)) < settings.schedule.rate
+        )
+        sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
+        noise = make_generator(self._key, "noise", str(number))
+        clipped, noisy = {}, {}
+        for name, parameter in self._network.named_parameters():
+            normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
+            clipped[name] = sums.get(name, torch.zeros_like(normal))
+            noisy[name] = clipped[name] + settings.noise_multiplier * settings.clip * normal
+        return NoisySums(batch_rows, clipped, noisy, loss)
 
     @property
     def result(self) -> dict[str, Tensor]:

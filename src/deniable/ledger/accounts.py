@@ -75,22 +75,6 @@ class Cost:
         fields = {"account": self.account, "amounts": list(self.amounts), "facts": dict(self.facts)}
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
-    @classmethod
-    def decode(cls, text: str) -> "Cost":
-        """Return the cost that `encode` encoded.
-
-        Raises:
-            ValueError: the text is that of no cost.
-        """
-        fields = json.loads(text)
-        try:
-            cost = cls(fields["account"], tuple(map(int, fields["amounts"])), dict(fields["facts"]))
-        except (KeyError, TypeError) as error:
-            raise ValueError(f"no cost: {error}") from None
-        if cost.account not in ACCOUNT_NAMES or len(cost.amounts) != count_components(cost.account):
-            raise ValueError("no cost: its account or its amounts are unknown")
-        return cost
-
 
 def count_components(account: AccountName) -> int:
     """Return the number of integers that an account has."""

@@ -21,11 +21,11 @@ from deniable.core.signatures import create_key_file
 from deniable.ledger.accounts import ACCOUNT_NAMES, Amounts, Cost, add_amounts, compute_caps, is_within
 from deniable.ledger.charges import Charges
 from deniable.ledger.keys import HASH_BYTES, LedgerKeys
-from deniable.ledger.store import LedgerFacts, Store, Total, Units
+from deniable.ledger.records import is_unit
+from deniable.ledger.store import MAX_UNIT_LENGTH, LedgerFacts, Store, Total, Units
 
 KEY_ENDING = ".key"
 _POSTGRES_SCHEMES = ("postgresql://", "postgres://")
-_MAX_UNIT_LENGTH = 40
 
 
 @dataclasses.dataclass(frozen=True)
@@ -34,6 +34,8 @@ class Ledger:
 
     The key names persons and cells in the database, and noise follows from it. Whoever has both learns who had texts
     released and how many, and can undo the noise; whoever has the database alone learns numbers.
+
+    Relative paths are those of the folder in which a process is when it makes the object, wherever it goes later.
 
     Args:
         location: path of a file that ``deniable ledger create`` wrote, or the address of a PostgreSQL database,
@@ -54,9 +56,13 @@ class Ledger:
         location = os.fspath(self.location) if isinstance(self.location, os.PathLike) else self.location
         if not isinstance(location, str) or not location:
             raise make_parameter_error("Ledger", "location", "a path, or the address of a database", location)
-        object.__setattr__(self, "location", check_location(location))
+        if not is_database_address(check_location(location)):
+            location = _make_absolute(location)
+        object.__setattr__(self, "location", location)
         if self.key is None:
             object.__setattr__(self, "key", KeyReference("file", find_key_path(location, None)))
+        elif isinstance(self.key, KeyReference) and self.key.scheme == "file":
+            object.__setattr__(self, "key", KeyReference("file", _make_absolute(self.key.name)))
         if isinstance(self.key, KeyReference) and self.key.scheme == "seed":
             raise InputError("A ledger's key must be secret. Got a public seed: give its key file.")
 
@@ -82,7 +88,8 @@ class Ledger:
         """Charge cells, all or none, and return how many were not charged before; then they are on disk.
 
         Raises:
-            InputError: the ledger has no such account, or cannot be read or written; nothing is charged then.
+            InputError: the ledger has no such account, or cannot be read or written; nothing is charged then, unless
+                the message says that this is not known.
             BudgetExceeded: of some rows the new cells do not fit; nothing is charged then.
         """
         if not len(charges):
@@ -138,9 +145,19 @@ class Ledger:
         return self._session.store.list_units(None if person is None else self.keys.hash_person(person))
 
     def find_problems(self) -> list[str]:
-        """Return what is wrong with the ledger, a line each: its database, sums that differ, caps that are exceeded."""
+        """Return what is wrong with the ledger, a line each: its database, sums that differ, caps that are exceeded.
+
+        Raises:
+            InputError: the ledger cannot be read.
+        """
         store = self._session.store
-        return [*store.check_integrity(), *_compare_sums(store), *_find_excess(store)]
+        problems = store.check_integrity()
+        try:
+            return [*problems, *_compare_sums(store), *_find_excess(store)]
+        except InputError as error:
+            if not problems:
+                raise
+            return [*problems, str(error)]
 
     @functools.cached_property
     def _opened(self) -> list["_Session"]:
@@ -246,8 +263,8 @@ def create_ledger(
         InputError: a parameter outside its domain, or the ledger or its key exists or cannot be created; neither is
             there then.
     """
-    if not unit.isprintable() or not 0 < len(unit) <= _MAX_UNIT_LENGTH:
-        raise make_parameter_error("the ledger", "unit", f"a word of at most {_MAX_UNIT_LENGTH} characters", unit)
+    if not is_unit(unit):
+        raise make_parameter_error("the ledger", "unit", f"a word of at most {MAX_UNIT_LENGTH} characters", unit)
     check_location(location)
     facts = LedgerFacts(unit, float(budget), delta, compute_caps(budget, delta), LedgerKeys(secret).check)
     key_file = None if key_path is None else NewFile(Path(key_path), secret)
@@ -285,6 +302,16 @@ def check_location(location: str) -> str:
             "A ledger is a file, or postgresql://user@host/database. Got an address of another form: give one of these."
         )
     return location
+
+
+def _make_absolute(path: str) -> str:
+    """Return a path that stays what it is when the process goes to another folder."""
+    try:
+        return str(Path(path).absolute())
+    except OSError as error:
+        raise InputError(
+            f"The path {path!r} is relative to a folder that cannot be found: {error.strerror}. Give the whole path."
+        ) from None
 
 
 def list_files(location: str) -> list[str]:

@@ -6,6 +6,7 @@ writes in one transaction. Advisory locks serve migrations alone.
 """
 
 import contextlib
+import itertools
 import json
 import threading
 from collections.abc import Iterator, Sequence
@@ -16,6 +17,7 @@ from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.ledger.accounts import Amounts, Cost, count_components
 from deniable.ledger.charges import Charges, Decision, decide_charges
+from deniable.ledger.records import DamageFound, check_facts, check_total, check_units, parse_cost
 from deniable.ledger.store import SCHEMA_VERSION, LedgerFacts, Total, Units
 
 if TYPE_CHECKING:
@@ -119,8 +121,8 @@ class PostgresStore:
             "OR person = %(person)s ORDER BY person, account",
             person,
         )
-        for name, account, amounts in rows:
-            yield Total(name, account, tuple(amounts))
+        with _translate_errors(self._address):
+            yield from itertools.starmap(check_total, rows)
 
     def list_units(self, person: bytes | None = None) -> Iterator[Units]:
         """See `deniable.ledger.store.Store.list_units`."""
@@ -130,8 +132,9 @@ class PostgresStore:
             "GROUP BY person, costs.number ORDER BY person, costs.number",
             person,
         )
-        for name, cost, cells, units in rows:
-            yield Units(name, Cost.decode(cost), cells, int(units))
+        with _translate_errors(self._address):
+            for name, cost, cells, units in rows:
+                yield check_units(name, parse_cost(cost), cells, int(units))
 
     def check_integrity(self) -> list[str]:
         """Return nothing: PostgreSQL checks its own pages, and keeps the references between its tables."""
@@ -166,7 +169,7 @@ class PostgresStore:
             "ORDER BY person FOR UPDATE",
             (cost.account, persons),
         )
-        return {person: tuple(amounts) for person, amounts in rows}
+        return {person: check_total(person, cost.account, amounts).amounts for person, amounts in rows}
 
     def _write_charges(self, cost: Cost, charges: Charges, decision: Decision) -> None:
         text = cost.encode()
@@ -200,20 +203,21 @@ class PostgresStore:
                 )
             row = self._connection.execute("SELECT * FROM deniable_ledger.facts").fetchone()
             if row is None:
-                raise InputError(f"The ledger in {hide_user(self._address)} is damaged: its facts are missing.")
+                raise DamageFound("its facts are missing")
             version, unit, budget, delta, caps, key_check = row
             if version > SCHEMA_VERSION:
                 raise InputError(
                     f"The ledger in {hide_user(self._address)} has schema {version}, and this version of deniable "
                     f"knows {SCHEMA_VERSION}: install a newer one."
                 )
+            if not all(step in MIGRATIONS for step in range(version, SCHEMA_VERSION)):
+                raise DamageFound(f"it has schema {version}, which no version of deniable wrote")
             for step in range(version, SCHEMA_VERSION):
                 for statement in MIGRATIONS[step]:
                     self._connection.execute(statement)
             if version < SCHEMA_VERSION:
                 self._connection.execute("UPDATE deniable_ledger.facts SET version = %s", (SCHEMA_VERSION,))
-        known_caps = {account: tuple(amounts) for account, amounts in caps.items()}
-        return LedgerFacts(unit, budget, delta, known_caps, bytes(key_check))
+        return check_facts(unit, budget, delta, caps, bytes(key_check))
 
 
 def check_address(address: str) -> str:
@@ -275,4 +279,9 @@ def _translate_errors(address: str) -> Iterator[None]:
         raise InputError(
             f"The ledger in {hide_user(address)} cannot be used: {reason}. Nothing was charged by this step, "
             "unless the connection was lost while it was written."
+        ) from None
+    except DamageFound as damage:
+        raise InputError(
+            f"The ledger in {hide_user(address)} is damaged: {damage}. Restore a copy, which forgets what was charged "
+            "since."
         ) from None

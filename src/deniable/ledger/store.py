@@ -18,6 +18,8 @@ from deniable.ledger.accounts import AccountName, Amounts, Caps, Cost
 from deniable.ledger.charges import Charges, Decision
 
 SCHEMA_VERSION = 1
+MAX_UNIT_LENGTH = 40
+"""Characters of the unit of a ledger."""
 CALLER = "caller"
 """Unit of a ledger that counts for the callers of a service."""
 
@@ -76,7 +78,8 @@ class Store(Protocol):
         """Charge cells, all or none; when this returns, the database has them on disk.
 
         Raises:
-            InputError: the database cannot be reached or written; nothing is charged then.
+            InputError: the database cannot be reached or written; nothing is charged then, unless the message says
+                that this is not known.
         """
 
     def list_totals(self, person: bytes | None = None) -> Iterator[Total]:

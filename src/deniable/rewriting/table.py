@@ -31,7 +31,8 @@ class OwnerFindings:
     """What a run tells of the private texts, for their owner only.
 
     Attributes:
-        truncated_rows: rows (from 0 on) with a text of which only the first tokens entered.
+        truncated_rows: rows of the table (from 0 on) that were released and have a text of which only the first tokens
+            entered.
         markup: how many texts hold HTML.
         unknown_words: words that the model's vocabulary lacks.
         words: all words that were read.
@@ -108,12 +109,13 @@ def rewrite_table(
         report,
     )
     charges = ChargeCounts(counter.texts if ledger is not None else 0, 0, releaser.left_out_rows)
-    findings = OwnerFindings(counter.truncated, counter.markup, counter.unknown_words, counter.words, charges)
+    truncated_rows = releaser.find_table_rows(counter.truncated)
+    findings = OwnerFindings(truncated_rows, counter.markup, counter.unknown_words, counter.words, charges)
     return certificate, findings
 
 
 class _CountingRewriter:
-    """Rewrites the texts of rows, and counts them."""
+    """Rewrites the texts of rows, and counts them; `truncated` are numbers among the rows that were rewritten."""
 
     def __init__(
         self, method: RewritingMethod, escapes: Escapes | None, charge: Callable[[CellBatch], None] | None

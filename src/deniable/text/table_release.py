@@ -335,6 +335,17 @@ class TableReleaser:
             self._note_left_out(first_number, released)
             return released
 
+    def find_table_rows(self, released_rows: Sequence[int]) -> list[int]:
+        """Return the numbers that released rows have in the table, from 0 on, where those that were left out count.
+
+        Args:
+            released_rows: numbers of rows among those that were released.
+        """
+        # Before a row that was left out stand as many released ones as its number less those left out before it.
+        released_before = np.array(self.left_out_rows, dtype=np.int64) - np.arange(len(self.left_out_rows))
+        rows = np.array(released_rows, dtype=np.int64)
+        return cast("list[int]", (rows + np.searchsorted(released_before, rows, side="right")).tolist())
+
     def _note_left_out(self, first_number: int, released: ReleasedRows) -> None:
         """Remember which rows were left out, of those from a number on."""
         if released.is_released is not None:

@@ -23,7 +23,7 @@ from deniable.core.errors import check_count
 from deniable.core.randomness import derive_key_from_seed, derive_stream_start, generate_key
 
 MAX_NOISE_STEPS = 1 << 42
-"""Largest scale in grid steps: |draw| stays below 2^53 except with probability e^-2000."""
+"""Largest scale in grid steps: |draw| stays below 2^62 except with probability e^-(2^20)."""
 UNDECIDED_GAP = 2.0**-46
 """Distance of a uniform number from exp(-a / b) below which float64 does not decide."""
 _BLOCK_DRAWS = 1 << 14

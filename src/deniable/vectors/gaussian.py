@@ -84,7 +84,7 @@ def compute_noise_ratio(epsilon: float, delta: float) -> float:
 
 
 _MAX_EPSILON = 1e9
-"""Beyond it the noise is finer than a 4,096th of any domain, which the grid refuses anyway."""
+"""Up to it the calibration has been compared with 400 digits; noise is then 22,000 times finer than its domain."""
 MIN_DELTA, MAX_DELTA = 1e-200, 0.999999
 """The least is far above the n e^-999 by which delta can differ for the discrete Gaussian."""
 DISCRETE_DELTA_SHARE = 1 - 2.0**-30

@@ -5,6 +5,13 @@ out at all depends on the input (Mironov 2012). Here inputs are rounded to multi
 the noise is an exact draw of integers, and the sum of two integers is what is released, times g. Rounding
 moves each coordinate by at most g / 2, so two inputs at distance D are at most D / g + n steps apart in
 l1 and D / g + sqrt(n) in l2: that is what the noise is calibrated to.
+
+Grid points and noise are int64. A point lies at most 2^62 steps from 0, so the sum is exact unless noise of
+a scale of at most 2^42 reaches 2^62 steps, once in e^(2^20) draws; then it wraps around, which is a function
+of the exact sum. What is released is the float64 nearest to the sum, again a function of the sum alone. Up
+to 2^53 steps it is the sum itself; beyond them, for inputs more than 8,192 times larger than the noise's scale,
+floats lie farther apart than the steps. Both functions are post-processing, so no guarantee rests on where a
+domain lies.
 """
 
 import dataclasses
@@ -24,6 +31,8 @@ _MAX_EXPONENT = 900
 """Steps beyond 2^+-900 are refused: inputs would leave the range where float64 keeps all its digits."""
 GRID_ARITHMETIC = "exact integer noise on a grid, from AES-128-CTR, so that the guarantee is computational in that step"
 """How draws on the grid are made, in words."""
+MAX_INPUT_STEPS = 1 << 62
+"""Distance of an input from 0 in steps, at most: int64 holds it with noise as large again."""
 ROUNDING_FACTOR = 1 + Fraction(1, 1 << 50)
 """More than three roundings of float64 can take away from a sensitivity."""
 
@@ -53,13 +62,13 @@ class NoiseGrid:
     def round(self, x: FloatArray) -> IntArray:
         """Return the nearest grid points of ``x`` in steps, int64.
 
-        A product with a power of two is exact, and below 2^52 so is rint.
+        A product with a power of two is exact, and so is rint: a float64 of 2^52 or more is an integer already.
         """
         points: IntArray = np.rint(x * math.ldexp(1.0, -self.exponent)).astype(np.int64)
         return points
 
     def to_vectors(self, points: IntArray) -> FloatArray:
-        """Return the grid points as float64: exact below 2^53 steps, which noise passes once in e^1000 draws.
+        """Return the float64 nearest to each grid point: the point itself up to 2^53 steps.
 
         Privacy does not depend on that: whatever is done to the integers afterwards is post-processing.
         """
@@ -81,16 +90,16 @@ def compute_step_exponent(owner: str, scale: float, max_coordinate: float) -> in
         max_coordinate: largest absolute value of an input's coordinate.
 
     Raises:
-        InputError: the scale is no number that float64 can serve, or inputs lie 2^52 steps or more from 0.
+        InputError: the scale is no number that float64 can serve, or inputs lie more than 2^62 steps from 0.
     """
     mantissa, exponent = math.frexp(scale)
     exponent -= FINENESS_BITS + (mantissa == 0.5)  # noqa: PLR2004 - frexp's mantissa of a power of two
     if not math.isfinite(scale) or scale <= 0 or abs(exponent) > _MAX_EXPONENT:
         raise InputError(f"{owner} cannot make noise of scale {scale:g}; choose epsilon and domain of usual size.")
-    if math.ldexp(max_coordinate, -exponent) > 1 << 52:
+    if math.ldexp(max_coordinate, -exponent) > MAX_INPUT_STEPS:
         raise InputError(
-            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than 4,096 "
-            "times smaller; choose a smaller epsilon or a domain nearer to 0."
+            f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than "
+            "4,194,304 times smaller; choose a smaller epsilon or a domain nearer to 0 (subtract a public number)."
         )
     return exponent
 

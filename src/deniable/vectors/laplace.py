@@ -88,7 +88,7 @@ class Laplace(VectorMechanism):
         """Bound the loss: any pair by (S / g + n) / t, S that of the domain; this pair by its own steps / t.
 
         A pair's loss is its l1 distance in steps over t: each coordinate attains its share at outputs
-        beyond both grid points.
+        beyond both grid points, and so at a float64 that stands for several of them.
         """
         grid = self.grid(n)
         sensitivity_steps = Fraction(self.domain.sensitivity(1, n)) * ROUNDING_FACTOR / Fraction(2) ** grid.exponent + n

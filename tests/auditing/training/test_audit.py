@@ -33,6 +33,9 @@ def test_the_claim_names_its_neighbours():
     verdict = dn.audit_training(make_trainer(), RECORDS, [CANARY], claim=1.0, other=0.0, runs=40)
     assert verdict.guarantee.adjacency == "one record replaced by another"
     assert isinstance(verdict.guarantee, dn.PureDP)
+    options = {"other": 0.0, "other_is_empty": True, "runs": 40}
+    verdict = dn.audit_training(make_trainer(), RECORDS, [CANARY], claim=1.0, **options)
+    assert verdict.guarantee.adjacency.startswith("one record made empty")
     verdict = dn.audit_training(make_trainer(), RECORDS, [CANARY], claim=1.0, delta=1e-3, runs=40)
     assert verdict.guarantee.adjacency == "one record added or removed"
     assert verdict.guarantee.delta == 1e-3
@@ -54,6 +57,7 @@ def test_the_claim_names_its_neighbours():
         ({"method": "one-run", "runs": 3}, "'one-run' takes no 'runs', which is of worst-case and losses"),
         ({"other": 1}, "'one-run' takes no 'other', which is of worst-case"),
         ({"method": "worst-case", "guesses": 3}, "'worst-case' takes no 'guesses'"),
+        ({"other_is_empty": True}, "Got none: give 'other'"),
         ({"canaries": list(range(5))}, "at least 10 canaries. Got 5"),
     ],
 )

@@ -41,6 +41,11 @@ def fail(_records, _seed):
     raise KeyError("secret\nline")
 
 
+def leave(_records, _seed):
+    """End the program."""
+    raise SystemExit(3)
+
+
 def yield_then_fail(_records, _seed):
     """Raise at the second step."""
     yield np.zeros(1)
@@ -59,8 +64,9 @@ def make_steps(*steps):
 @pytest.mark.parametrize(
     ("train", "message"),
     [
-        (fail, r"train\(records, seed\) failed with KeyError: .*secret.*: run it alone to mend it"),
-        (yield_then_fail, r"train\(records, seed\) failed with ZeroDivisionError: division by zero"),
+        (fail, r"train\(records, seed\) raised .*KeyError: .*secret.*: run it alone to mend it"),
+        (leave, r"raised .*SystemExit: 3"),
+        (yield_then_fail, r"train\(records, seed\) raised .*ZeroDivisionError: division by zero"),
         (make_steps("text"), r"What a step releases must be an array of finite numbers\. Got <U4 of shape \(\)"),
         (make_steps([math.nan]), "array of finite numbers"),
         (make_steps([[1.0], [1.0, 2.0]]), "array of finite numbers"),
@@ -82,7 +88,7 @@ def test_what_is_refused_of_training(train, message):
     ("result", "message"),
     [
         (None, "returned nothing to score canaries by"),
-        (lambda _canaries: 1 / 0, "The model that train returned failed with ZeroDivisionError"),
+        (lambda _canaries: 1 / 0, "The model that train returned raised .*ZeroDivisionError"),
         ([1.0], "2 finite numbers"),
         (lambda _canaries: ["a", "b"], "2 finite numbers"),
         (lambda _canaries: [0.0, math.inf], "NaN or infinity"),

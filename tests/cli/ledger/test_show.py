@@ -1,6 +1,8 @@
 """``deniable ledger show``: what was spent, by all and by one."""
 
+import contextlib
 import json
+import sqlite3
 
 
 def test_all_and_one(charge, call):
@@ -35,3 +37,16 @@ def test_a_wrong_key_is_one_line(charge, call, place):
     result = call("ledger", "show", "l.db", "--key-file", "other.key")
     assert (result.code, result.err.count("\n")) == (2, 1)
     assert "not that of the ledger" in result.err
+
+
+def test_a_name_that_is_damaged(charge, call, place):
+    """A name with characters that move the cursor, or without end, is shown on one line."""
+    charge("--over-budget", "drop")
+    lines = call("ledger", "show", "l.db").text.count("\n")
+    with contextlib.closing(sqlite3.connect(place / "l.db")) as connection, connection:
+        name = '"t\\u001b\\n' + "0" * 999 + '"'
+        connection.execute("UPDATE costs SET cost = replace(cost, '\"tem\"', ?)", (name,))
+    text = call("ledger", "show", "l.db").text
+    assert text.count("\n") == lines
+    assert "t\\u001b 000" in text
+    assert len(max(text.splitlines(), key=len)) < 300

@@ -13,7 +13,7 @@ from deniable.auditing.training.worst_case import DEFAULT_RUNS, audit_worst_case
 from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, REPLACED_RECORD, ApproxDP, Guarantee, PureDP
+from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, EMPTY_PLACE, REPLACED_RECORD, ApproxDP, Guarantee, PureDP
 
 TrainingMethod = Literal["auto", "one-run", "losses", "worst-case"]
 _OWNER = "audit_training"
@@ -30,6 +30,7 @@ def audit_training(
     method: TrainingMethod = "auto",
     noise: NoiseKind = "any",
     other: Any = ABSENT,  # noqa: ANN401 - any record
+    other_is_empty: bool = False,
     runs: int | None = None,
     guesses: int | None = None,
     confidence: float = 0.95,
@@ -57,6 +58,8 @@ def audit_training(
         noise: ``any`` tests the claim as it is; ``gaussian`` tests that Gaussian noise was calibrated to it, which
             shows smaller violations.
         other: ``worst-case``: the record that takes the place of the canary; by default there is none.
+        other_is_empty: whether the claim is for a record that is made empty, and ``other`` is the empty one; else it is
+            for a record that is replaced by another.
         runs: of ``losses`` (8 by default) and ``worst-case`` (1,000).
         guesses: of ``one-run`` and ``losses``: how many coins are guessed; None for a fifth.
         confidence: of the lower bound, in (0, 1).
@@ -75,7 +78,11 @@ def audit_training(
         raise InputError("An audit of training needs canaries. Got none: give at least one record.")
     if method == "auto":
         method = "worst-case" if len(canaries) == 1 else "one-run" if runs is None else "losses"
-    guarantee = state_training_claim(claim, delta, is_replaced=other is not ABSENT)
+    if other_is_empty and other is ABSENT:
+        raise InputError("'other_is_empty' is about the record in the place of the canary. Got none: give 'other'.")
+    guarantee = state_training_claim(
+        claim, delta, is_replaced=other is not ABSENT and not other_is_empty, is_emptied=other_is_empty
+    )
     _refuse_options_of_others(method, other is not ABSENT, runs, guesses)
     if method == "worst-case":
         return audit_worst_case(
@@ -106,9 +113,11 @@ def audit_training(
     )
 
 
-def state_training_claim(epsilon: float, delta: float, *, is_replaced: bool = False) -> Guarantee:
-    """Return the guarantee that a claim of epsilon and delta for one record makes."""
-    adjacency = REPLACED_RECORD if is_replaced else ADDED_OR_REMOVED_RECORD
+def state_training_claim(
+    epsilon: float, delta: float, *, is_replaced: bool = False, is_emptied: bool = False
+) -> Guarantee:
+    """Return the guarantee that a claim of epsilon and delta for one record makes: added or removed, or as stated."""
+    adjacency = REPLACED_RECORD if is_replaced else EMPTY_PLACE if is_emptied else ADDED_OR_REMOVED_RECORD
     source = "the claim under audit"
     if delta == 0:
         return PureDP(epsilon, source, "claimed", adjacency=adjacency)

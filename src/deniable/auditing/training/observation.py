@@ -17,14 +17,15 @@ from typing import Any, Literal, get_args
 import numpy as np
 import numpy.typing as npt
 
+from deniable.auditing.samplers import describe_error
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import (
     DeniableError,
     InputError,
     check_count,
     check_positive,
+    is_interruption,
     make_parameter_error,
-    shorten_text,
 )
 
 Sampling = Literal["poisson", "shuffled", "fixed size", "all"]
@@ -179,10 +180,10 @@ def _call(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401
         return function()
     except DeniableError:
         raise
-    except Exception as error:
-        raise InputError(
-            f"{description} failed with {type(error).__name__}: {shorten_text(str(error))}: run it alone to mend it."
-        ) from error
+    except BaseException as error:  # SystemExit too: training does not end an audit
+        if is_interruption(error):
+            raise
+        raise InputError(f"{description} raised {describe_error(error)}: run it alone to mend it.") from error
 
 
 def _advance(steps: Iterator[Any]) -> tuple[Any, bool]:

@@ -63,9 +63,12 @@ def bound_epsilon_of_rates(noise: NoiseKind, counts: EventCounts, delta: float, 
 
 
 def estimate_strength(noise: NoiseKind, counts: EventCounts, alpha: float) -> float:
-    """Return what these counts would bound, to compare events by: epsilon at no delta, or mu."""
+    """Return what these counts would bound, to compare events by: epsilon at no delta, or mu; negative for nothing."""
     p_low, q_high = counts.bound_chances(alpha)
-    return bound_epsilon_of_rates("any", counts, 0.0, alpha) if noise == "any" else _bound_mu(p_low, q_high)
+    if noise == "gaussian":
+        return _bound_mu(p_low, q_high)
+    ratio = max(p_low / q_high, (1 - q_high) / (1 - p_low))
+    return math.log(ratio) if ratio > 0 else -math.inf
 
 
 def find_detectable_epsilon_of_rates(

@@ -243,6 +243,8 @@ def _choose_event(claim: TrainingClaim, included: BoolArray, glances: list[_Glan
     best: _Event | None = None
     for name, statistic in statistics.items():
         values = np.array([statistic(glance) for glance in held_out])
+        if best is not None and np.ptp(values) == 0:
+            continue
         for share, is_above in itertools.product(_EVENT_SHARES, (True, False)):
             threshold = float(np.quantile(values, 1 - share if is_above else share, method="nearest"))
             event = _Event(name, statistic, threshold, is_above)
@@ -268,7 +270,7 @@ def _expect_counts(counts: EventCounts, judged: int) -> EventCounts:
 def _list_statistics(included: BoolArray, glances: list[_Glance]) -> dict[str, Statistic]:
     """Return the statistics, those that need fitting fitted; whatever grows with the canary is positive."""
     statistics: dict[str, Statistic] = {}
-    for name in glances[0].values:
+    for name in sorted(glances[0].values, key="size".__eq__):  # which is hardly ever of use
         values = np.array([glance.values[name] for glance in glances])
         is_signed = name != "size" or values[included].mean() >= values[~included].mean()
         statistics[name] = _take_value(name, 1.0 if is_signed else -1.0)

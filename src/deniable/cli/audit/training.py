@@ -81,6 +81,10 @@ OtherOption = Annotated[
         default_text="none",
     ),
 ]
+OtherIsEmptyOption = Annotated[
+    bool,
+    make_option(BLACK_BOX_PANEL, "--other-is-empty", "The claim is for a record made empty, and --other is that."),
+]
 MethodOption = Annotated[
     TrainingMethodName,
     make_option(
@@ -105,7 +109,7 @@ ExplainOption = Annotated[
     make_option(
         SAMPLING_PANEL,
         "--explain",
-        "Train twice more, and show sampling, the sum that one record moves, and epsilon recomputed.",
+        "Train two to four times more, and show sampling, the sum that one record moves, and epsilon recomputed.",
     ),
 ]
 TimeLimitOption = Annotated[
@@ -127,6 +131,7 @@ def run_audit_training(
     records: RecordsOption = None,
     canaries: CanariesOption = None,
     other: OtherOption = None,
+    other_is_empty: OtherIsEmptyOption = False,
     method: MethodOption = TrainingMethodName.AUTO,
     runs: RunsOption = None,
     guesses: GuessesOption = None,
@@ -146,6 +151,8 @@ def run_audit_training(
     options: dict[str, Any] = {"claim": claim, "delta": delta, "seed": seed}
     if other is not None:
         options["other"] = _take_one(_load_source(target, "other", other))
+    if other_is_empty:
+        options["other_is_empty"] = True
     sampling = {"method": method.value, "noise": noise.value, "runs": runs, "guesses": guesses}
 
     def audit() -> "tuple[TrainingFacts | None, Verdict]":
@@ -168,15 +175,33 @@ def _audit(
     *,
     explain: bool,
 ) -> "tuple[TrainingFacts | None, Verdict]":
-    from deniable.auditing.training.audit import audit_training, state_training_claim
-    from deniable.auditing.training.facts import collect_training_facts
+    from deniable.auditing.training.audit import audit_training
 
     facts = None
     if explain:
-        replaced = {"other": options["other"]} if "other" in options else {}
-        guarantee = state_training_claim(options["claim"], options["delta"], is_replaced=bool(replaced))
-        facts = collect_training_facts(train, records, _take_one(canaries), guarantee, seed=options["seed"], **replaced)
+        facts = _collect_facts(train, records, canaries, options)
     return facts, audit_training(train, records, canaries, **options, **sampling)
+
+
+def _collect_facts(
+    train: Callable[..., Any], records: list[Any], canaries: list[Any], options: dict[str, Any]
+) -> "TrainingFacts":
+    """Return the facts; where batches depend on the number of records, those of two canaries in one place."""
+    from deniable.auditing.training.audit import state_training_claim
+    from deniable.auditing.training.facts import collect_training_facts
+
+    canary, seed = _take_one(canaries), options["seed"]
+    others = [options["other"]] if "other" in options else []
+    is_emptied = "other_is_empty" in options
+    guarantee = state_training_claim(
+        options["claim"], options["delta"], is_replaced=bool(others) and not is_emptied, is_emptied=is_emptied
+    )
+    if others:
+        return collect_training_facts(train, records, canary, guarantee, other=others[0], seed=seed)
+    facts = collect_training_facts(train, records, canary, guarantee, seed=seed)
+    if facts.movement is None and facts.plan is not None and len(canaries) > 1:
+        return collect_training_facts(train, records, canary, guarantee, other=canaries[1], seed=seed)
+    return facts
 
 
 def _report(target: str, facts: "TrainingFacts | None", verdict: "Verdict", *, as_json: bool) -> None:

@@ -8,7 +8,7 @@ import typer
 from deniable.cli.charging import open_ledger
 from deniable.cli.ledger.options import KeyFileOption, LedgerArgument
 from deniable.cli.options import DATA_PANEL, JsonOption, make_option
-from deniable.core.errors import InputError
+from deniable.core.errors import InputError, escape_unprintable, shorten_text
 
 if TYPE_CHECKING:
     from deniable.ledger.reading import Account, Spending
@@ -16,6 +16,9 @@ if TYPE_CHECKING:
 PersonNameOption = Annotated[
     str | None, make_option(DATA_PANEL, "--person", "Name of one person, as tables spell it.", metavar="NAME")
 ]
+
+_NAMES = (("mechanism", "a release"), ("unit", "unit"))
+_MAX_NAME_LENGTH = 80
 
 
 def run_ledger_show(
@@ -53,18 +56,21 @@ def _describe_spending(spending: "Spending", unit: str, person: str | None) -> l
         return [f"nothing was charged to {'anybody' if person is None else repr(person)}"]
     lines = [_describe_account(account, unit, is_one=person is not None) for account in spending.accounts]
     for row in spending.releases:
-        name = row.facts.get("mechanism", "a release")
+        name, what = (_show_name(row.facts.get(key, default)) for key, default in _NAMES)
         epsilon = row.facts.get("epsilon")
         at = "" if epsilon is None else f" at epsilon {format_number(epsilon)}"
-        lines.append(
-            f"  {name}{at}: {row.cells:,} charged, {row.units:,} {row.facts.get('unit', 'unit')}s ({row.account})"
-        )
+        lines.append(f"  {name}{at}: {row.cells:,} charged, {row.units:,} {what}s ({row.account})")
     if spending.largest_loss is not None:
         lines.append(
             "the metric account bounds a person's loss by its sum times the largest distance that a word moved; over "
             f"all distances, with the largest loss of a word, by {format_number(spending.largest_loss)} nats"
         )
     return lines
+
+
+def _show_name(name: str) -> str:
+    """Return a name of a release, which may be damaged, on one line."""
+    return escape_unprintable(shorten_text(name, _MAX_NAME_LENGTH))
 
 
 def _describe_account(account: "Account", unit: str, *, is_one: bool) -> str:

@@ -1,0 +1,58 @@
+"""Values that files hold."""
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from deniable.cli.audit.values import read_values
+from deniable.core.errors import InputError
+
+
+def test_every_kind_of_file(tmp_path):
+    """Rows of arrays, JSON values, rows of tables as dicts, lines of text, rows of numbers."""
+    folder = tmp_path / "values"
+    folder.mkdir()
+    np.save(folder / "a.npy", np.arange(4).reshape(2, 2))
+    pq.write_table(pa.table({"text": ["a", None]}), folder / "a.parquet")
+    for name, content in (
+        ("a.jsonl", '{"x": 1}\n"two"\n'),
+        ("a.csv", 'text,label\n"a, b",1\n'),
+        ("a.tsv", "text\tlabel\na\t1\n"),
+        ("a.txt", "one two\nthree\n"),
+        ("numbers.txt", "1, 2\n3 4\n"),
+    ):
+        (folder / name).write_text(content, "utf-8")
+    read = {path.name: read_values(str(path), "records") for path in folder.iterdir()}
+    assert [row.tolist() for row in read.pop("a.npy")] == [[0, 1], [2, 3]]
+    assert read == {
+        "a.parquet": [{"text": "a"}, {"text": None}],
+        "a.jsonl": [{"x": 1}, "two"],
+        "a.csv": [{"text": "a, b", "label": "1"}],
+        "a.tsv": [{"text": "a", "label": "1"}],
+        "a.txt": ["one two", "three"],
+        "numbers.txt": [[1.0, 2.0], [3.0, 4.0]],
+    }
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "message"),
+    [
+        ("a.npy", b"not an array", "holds no array of records"),
+        ("a.parquet", b"not a table", "holds no table of records"),
+        ("a.jsonl", b'{"a"\n', "Line 1 of .* cannot be read as JSON"),
+        ("a.csv", b"text,label\n", "holds no records"),
+        ("a.txt", b"\xff", "is not UTF-8"),
+        ("missing.parquet", None, "cannot be read"),
+        ("missing.npy", None, "cannot be read"),
+    ],
+)
+def test_refusals(tmp_path, name, content, message):
+    """One line with the name of the file."""
+    path = tmp_path / name
+    if content is not None:
+        path.write_bytes(content)
+    with pytest.raises(InputError, match=message) as raised:
+        read_values(str(path), "records")
+    assert name in str(raised.value)
+    assert "\n" not in str(raised.value)
