@@ -5,9 +5,8 @@ from tests.published.trainers.contract import TrainerContract
 
 
 class TestShortLastBatch(TrainerContract):
-    """The record counts four times, of which two are allowed where one is replaced."""
+    """The record counts four times."""
 
     module = short_last_batch
-    ratio = 2.0
-    mended_ratio = 0.5
+    ratio = 4.0
     runs = 1_000

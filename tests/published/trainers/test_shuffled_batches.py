@@ -8,6 +8,5 @@ class TestShuffledBatches(TrainerContract):
     """The sum moves as it should; the order is not what was accounted for."""
 
     module = shuffled_batches
-    ratio = 0.5
-    mended_ratio = 0.5
+    ratio = 1.0
     runs = 5_000
