@@ -13,6 +13,11 @@ a score: the last weight of its feature, with the sign of its label. The arrays 
     counts   (steps, canaries), how often a canary was used in a step
     sizes    (steps,), how many records were used in a step, with repetitions
 
+A task of the kind "game" is trained on once for each coin. Its data are what shuffled batches protect worst: one
+feature, whose weight all records push one way by the whole clipping norm, but one record, which pushes it the other
+way if its coin is true, and has no feature otherwise. The arrays are `traces` (coins, steps): minus the change of the
+weight in each step, in clipping norms. One epoch has `records` / (`batch` * `accumulation`) steps.
+
 A task of the kind "sensitivity" asks for two sums instead: of the clipped gradients of the first step, before the
 noise, at the same weights, on all records and on all records and one more. Their distance is what one record moves.
 
@@ -27,7 +32,7 @@ import sys
 import time
 import warnings
 from collections import Counter
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from importlib import metadata
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -39,7 +44,7 @@ if TYPE_CHECKING:
 
 Floats = np.ndarray[Any, np.dtype[np.floating[Any]]]
 Integers = np.ndarray[Any, np.dtype[np.int64]]
-SENSITIVITY = "sensitivity"
+SENSITIVITY, GAME = "sensitivity", "game"
 
 
 @dataclass(frozen=True)
@@ -67,6 +72,8 @@ class Task:
 
     def read_data(self) -> Data:
         """Return the records and the included canaries, in an order drawn with them."""
+        if self.kind == GAME:
+            return self._read_game()
         rng = np.random.default_rng(self.seed)
         canaries = len(self.included)
         labels = rng.integers(0, 2, self.records + canaries)
@@ -79,6 +86,13 @@ class Task:
         order = rng.permutation(self.records + canaries)
         order = order[used[order]]
         return Data(x[order], labels[order], numbers[order], labels[self.records :])
+
+    def _read_game(self) -> Data:
+        x = np.full((self.records, 1), self.norm, np.float32)
+        x[0] *= self.included[0]
+        labels = np.zeros(self.records, np.int64)
+        labels[0] = 1
+        return Data(x, labels, np.full(self.records, -1), labels[:0])
 
 
 @dataclass(frozen=True)
@@ -128,6 +142,8 @@ def main(train: Callable[[Task], Outcome], compare: Callable[[Task], Sums] | Non
                     message = f"the adapter of {task.package} compares no sums"
                     raise NotImplementedError(message)
                 answer = describe_sums(compare(task))
+            elif task.kind == GAME:
+                answer = play(task, train)
             else:
                 answer = describe_training(task, train(task))
         said = list(dict.fromkeys(" ".join(str(warning.message).split()) for warning in raised))
@@ -142,6 +158,18 @@ def find_version(package: str) -> str:
         return metadata.version(package)
     except metadata.PackageNotFoundError:
         return "not installed as a distribution"
+
+
+def play(task: Task, train: Callable[[Task], Outcome]) -> dict[str, Any]:
+    """Train once for each coin, save the traces, and return the facts of the last training."""
+    traces = []
+    outcome = Outcome([])
+    for coin in task.included:
+        outcome = train(replace(task, included=[coin]))
+        weights = np.stack(outcome.weights).astype(np.float64)[:, 0]
+        traces.append(-np.diff(weights) * outcome.facts["divisor"] / (task.rate * outcome.facts["clip"]))
+    np.savez(Path(task.folder) / "trace.npz", traces=np.stack(traces))
+    return {"facts": {"records": task.records, "steps": len(traces[0])} | outcome.facts}
 
 
 def describe_sums(sums: Sums) -> dict[str, Any]:

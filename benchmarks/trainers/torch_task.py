@@ -11,6 +11,7 @@ from torch.nn import functional
 if TYPE_CHECKING:
     from protocol import Data, Floats, Task
 
+torch.set_num_threads(1)  # the model is small; threads only wait for each other
 Batch = tuple[torch.Tensor, torch.Tensor, torch.Tensor]
 
 
