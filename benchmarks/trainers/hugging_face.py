@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib
+import secrets
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -22,8 +23,12 @@ TINY = 1e-3
 
 
 def make_arguments(kind: Any, task: Task, batch: int, folder: Path) -> Any:  # noqa: ANN401 - of a package
-    """Return training arguments: plain descent, a constant rate, no clipping of the sum, no files."""
+    """Return training arguments: plain descent, a constant rate, no clipping of the sum, no files.
+
+    A trainer of this kind seeds all generators with `seed`, 42 unless it is given another.
+    """
     return kind(
+        **({"seed": secrets.randbelow(2**32)} if task.fresh_seed else {}),
         output_dir=str(folder),
         per_device_train_batch_size=batch,
         gradient_accumulation_steps=task.accumulation,

@@ -67,6 +67,7 @@ class Task:
     epsilon: float = 1.0  # for packages that take no noise
     delta: float = 1e-5
     rate: float = 0.01
+    fresh_seed: bool = False  # where a package's trainer seeds its generators: with a secret seed, not with its default
     copies: int = 1  # of every record, for a package that repeats its records
     folder: str = "."
 
