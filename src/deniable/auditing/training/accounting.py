@@ -20,6 +20,7 @@ For a record that is replaced, since no other relation has subsets of one size:
 """
 
 import dataclasses
+import functools
 import math
 
 import numpy as np
@@ -53,6 +54,7 @@ class RecomputedEpsilon:
     ground: str
 
 
+@functools.lru_cache(maxsize=256)
 def recompute_epsilon(plan: TrainingPlan, delta: float) -> RecomputedEpsilon:
     """Return where the epsilon of a plan lies.
 
