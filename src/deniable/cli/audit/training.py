@@ -14,8 +14,8 @@ from deniable.cli.audit.values import read_values
 from deniable.cli.callables import import_callable, import_member
 from deniable.cli.choices import TrainingMethodName, TrainingNoiseName
 from deniable.cli.options import (
-    BLACK_BOX_PANEL,
     CLAIM_PANEL,
+    DATA_PANEL,
     EXIT_REFUTED,
     SAMPLING_PANEL,
     JsonOption,
@@ -54,7 +54,7 @@ NoiseOption = Annotated[
 RecordsOption = Annotated[
     str | None,
     make_option(
-        BLACK_BOX_PANEL,
+        DATA_PANEL,
         "--records",
         "Records that are in the data in any case.",
         metavar=_SOURCE,
@@ -64,7 +64,7 @@ RecordsOption = Annotated[
 CanariesOption = Annotated[
     str | None,
     make_option(
-        BLACK_BOX_PANEL,
+        DATA_PANEL,
         "--canaries",
         "Records that are there or not, by coins; or how many of --records are taken, at random.",
         metavar=f"{_SOURCE}|NUMBER",
@@ -74,7 +74,7 @@ CanariesOption = Annotated[
 OtherOption = Annotated[
     str | None,
     make_option(
-        BLACK_BOX_PANEL,
+        DATA_PANEL,
         "--other",
         "Record that takes the place of the canary where it is not there; worst-case only.",
         metavar=_SOURCE,
@@ -83,7 +83,7 @@ OtherOption = Annotated[
 ]
 OtherIsEmptyOption = Annotated[
     bool,
-    make_option(BLACK_BOX_PANEL, "--other-is-empty", "The claim is for a record made empty, and --other is that."),
+    make_option(DATA_PANEL, "--other-is-empty", "The claim is for a record made empty, and --other is that."),
 ]
 MethodOption = Annotated[
     TrainingMethodName,
