@@ -152,6 +152,16 @@ def find_detectable_epsilon(noise: NoiseKind, plan: GuessPlan, epsilon: float, d
     def is_detected(truth: float) -> bool:
         return float(_compute_count_law(noise, plan, truth, delta)[critical_count:].sum()) >= _POWER
 
+    return find_least_detected(is_detected, epsilon)
+
+
+def find_least_detected(is_detected: Callable[[float], bool], epsilon: float) -> float:
+    """Return the least true epsilon above a claim that is detected; infinite where none is.
+
+    Args:
+        is_detected: of a true epsilon; grows with it.
+        epsilon: claimed.
+    """
     low, high = epsilon, max(2 * epsilon, 1.0)
     while not is_detected(high):
         low, high = high, 2 * high

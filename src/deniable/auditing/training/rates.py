@@ -17,11 +17,10 @@ import math
 import numpy as np
 
 from deniable.auditing.sensitivity import compute_gaussian_epsilon
-from deniable.auditing.training.bounds import MAX_EPSILON, NoiseKind, invert_curve
+from deniable.auditing.training.bounds import NoiseKind, find_least_detected, invert_curve
 from deniable.core.arrays import FloatArray
 
 _POWER = 0.9
-_BISECTION_STEPS = 30
 _EVENT_CHANCES = (0.001, 0.003, 0.01, 0.03, 0.1, 0.3, 0.5)
 """Chances without the record of the events among which the best attacker against Gaussian noise chooses."""
 
@@ -91,15 +90,7 @@ def find_detectable_epsilon_of_rates(
     def is_detected(truth: float) -> bool:
         return max(_compute_power(critical, runs, *chances) for chances in _list_events(noise, truth, delta)) >= _POWER
 
-    low, high = epsilon, max(2 * epsilon, 1.0)
-    while not is_detected(high):
-        low, high = high, 2 * high
-        if high > MAX_EPSILON:
-            return math.inf
-    for _ in range(_BISECTION_STEPS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if is_detected(middle) else (middle, high)
-    return high
+    return find_least_detected(is_detected, epsilon)
 
 
 def _bound_mu(p_low: float, q_high: float) -> float:
