@@ -7,10 +7,11 @@ for ever. So the instructions are followed here first, with inert objects in the
 
 import io
 import pickle
-from typing import Any
+from typing import Any, ClassVar
 
 _MAX_NAME = 200
 _STORAGE = "storage"
+_LATER_CODES = (*pickle.BYTEARRAY8, *pickle.NEXT_BUFFER, *pickle.READONLY_BUFFER)
 
 
 class _Inert(dict[Any, Any]):
@@ -24,7 +25,16 @@ class _Inert(dict[Any, Any]):
 
 
 class _InertUnpickler(pickle._Unpickler):  # noqa: SLF001 - its memo grows with what is put there, that of the compiled one with the largest index
-    """Follows the instructions of a pickle, and makes nothing of them."""
+    """Follows the instructions of a pickle, and makes nothing of them.
+
+    Without those that torch does not know either, and that take memory before they are read.
+    """
+
+    dispatch: ClassVar[dict[int, Any]] = {
+        code: follow
+        for code, follow in pickle._Unpickler.dispatch.items()  # noqa: SLF001 - see above
+        if code not in _LATER_CODES
+    }
 
     def find_class(self, module: str, name: str) -> type:
         """Return an inert class for any name of usual length."""
