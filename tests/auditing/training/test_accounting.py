@@ -18,8 +18,10 @@ def test_poisson_is_that_of_our_own_training():
     """Between bounds rounded down and up, the upper one that of DP-SGD here; RDP is above."""
     plan = TrainingPlan("poisson", 1_000, 50, 200, 1.1, 2.0)
     found = recompute_epsilon(plan, DELTA)
-    assert found.upper == pytest.approx(compute_epsilon_spent(SamplingSchedule(0.05, 200), 1.1, DELTA), rel=1e-6)
+    assert found.upper == pytest.approx(compute_epsilon_spent(SamplingSchedule(0.05, 200), 1.1, DELTA), rel=1e-5)
     assert 0.97 * found.upper < found.lower <= found.upper
+    replaced = recompute_epsilon(plan, DELTA, is_replaced=True)
+    assert replaced.lower == found.lower < found.upper < replaced.upper
     accountant = RdpAccountant()
     accountant.compose(dp_accounting.PoissonSampledDpEvent(0.05, dp_accounting.GaussianDpEvent(1.1)), 200)
     assert found.upper < accountant.get_epsilon(DELTA)
@@ -86,3 +88,43 @@ def test_nothing_is_known_where_batches_hide_too_little():
     assert bound_shuffled_epsilon(50.0, 10, 1, 0.5) == 0
     with pytest.raises(dn.InputError, match="'delta'"):
         recompute_epsilon(TrainingPlan("all", 10, 10, 1, 1.0, 1.0), 0.0)
+
+
+def test_gaussian_noise_is_exact_also_at_a_tiny_delta():
+    """Against 15 digits of the analytic formula; sampled noise then has no lower bound, and the upper one of all."""
+    found = recompute_epsilon(TrainingPlan("all", 10, 10, 1, 1.0, 1.0), 1e-12)
+    assert found.lower < 7.238494 < found.upper
+    assert found.upper - found.lower < 1e-4
+    sampled = recompute_epsilon(TrainingPlan("poisson", 10, 5, 1, 1.0, 1.0), 1e-12)
+    assert (sampled.lower, sampled.upper) == (0.0, found.upper)
+
+
+@pytest.mark.parametrize(
+    "plan",
+    [
+        TrainingPlan("all", 10, 10, 10_000, 0.1, 1.0),
+        TrainingPlan("poisson", 1_000, 1, 10, 0.02, 1.0),
+        TrainingPlan("shuffled", 10, 1, 100_000, 0.3, 1.0),
+    ],
+)
+def test_epsilons_that_nobody_claims_take_no_time(plan):
+    """Bounds come at once, beyond 1,000."""
+    found = recompute_epsilon(plan, DELTA)
+    assert found.upper > 1_000
+    assert 0 <= found.lower <= found.upper
+
+
+def test_records_that_are_dropped_at_the_end_of_an_epoch():
+    """The upper bound counts the epochs that there are; the lower one falls with the chance to be dropped."""
+    plan = TrainingPlan("shuffled", 29, 10, 20, 1.0, 1.0)
+    found = recompute_epsilon(plan, DELTA, batches=2, presence=20 / 29)
+    assert found.upper == pytest.approx(recompute_epsilon(TrainingPlan("all", 29, 29, 10, 1.0, 1.0), DELTA).upper)
+    assert 0 < found.lower < bound_shuffled_epsilon(1.0, 2, 10, DELTA)
+    assert bound_shuffled_epsilon(0.1, 2, 1, 0.8, 20 / 29) == 0  # (0, 0.69)-DP holds
+
+
+def test_a_number_of_batches_survives_its_rounding():
+    """n divided by n / L is L."""
+    for records, batches in ((61, 7), (109, 11), (122, 7)):
+        plan = TrainingPlan("shuffled", records, records / batches, batches, 1.0, 1.0)
+        assert recompute_epsilon(plan, DELTA).lower > 0

@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from deniable.auditing.training.accounting import recompute_epsilon
-from deniable.auditing.training.facts import classify_batches, collect_training_facts
+from deniable.auditing.training.facts import collect_training_facts
 from deniable.auditing.training.observation import TrainingPlan, TrainingStep
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP
 from tests.auditing.training.trainers import CANARY, DELTA, RECORDS, make_claim, make_trainer
@@ -16,8 +16,8 @@ def test_true_training_has_true_facts():
     """Coins, sizes, noise, one record's movement and epsilon are what the plan says."""
     claim = make_claim(1.5, rate=0.3, steps=60)
     facts = collect_training_facts(make_trainer(1.5, rate=0.3, steps=60), RECORDS, CANARY, claim, seed=1)
-    assert facts.scheme == facts.plan.sampling == "poisson"
-    assert facts.noise_multiplier == pytest.approx(1.5)
+    assert facts.shown.scheme == facts.plan.sampling == "poisson"
+    assert facts.multipliers == pytest.approx([1.5] * 60)
     assert facts.movement.ratio == pytest.approx(1.0)
     assert facts.movement.copies == 1
     assert facts.seen is None
@@ -77,35 +77,13 @@ def test_shuffled_batches_are_recomputed_as_what_they_are():
     """The scheme that is seen, not the one stated, decides epsilon; neighbours must have one size."""
     claim = ApproxDP(8.0, DELTA, "a claim", adjacency=REPLACED_RECORD)
     facts = collect_training_facts(shuffle, [0.0] * 199, CANARY, claim, other=-CANARY, seed=1)
-    assert facts.scheme == "shuffled"
+    assert facts.shown.scheme == "shuffled"
     assert facts.stated.upper < 3 < facts.seen.lower
     assert facts.movement.ratio == pytest.approx(1.0)  # 2 C for a record that is replaced
     removed = collect_training_facts(shuffle, [0.0] * 199, CANARY, make_claim(1.0), seed=1)
     assert removed.movement is None
     assert "give a record in the place of the canary" in removed.movement_note
     assert removed.verdicts["the accounting"].status == "refuted"
-
-
-def test_schemes_that_batches_show():
-    """Coins, epochs, subsets of one size, everything, and what is none of them."""
-    random = np.random.default_rng(1)
-    coins = [np.flatnonzero(random.random(500) < 0.1) for _ in range(60)]
-    assert classify_batches(coins, 500)[0] == "poisson"
-    assert classify_batches([random.choice(500, 50, replace=False) for _ in range(60)], 500)[0] == "fixed size"
-    epochs = [part for _ in range(3) for part in np.split(random.permutation(500), 10)]
-    assert classify_batches(epochs, 500)[0] == "shuffled"
-    short = [part for _ in range(3) for part in np.array_split(random.permutation(500), range(45, 500, 45))]
-    assert classify_batches(short, 500)[0] == "shuffled"
-    dropped = [part for part in short if len(part) == 45]
-    assert classify_batches(dropped, 500)[0] == "shuffled"
-    assert classify_batches([np.arange(500)] * 3, 500)[0] == "all"
-    scheme, note = classify_batches([np.array([1, 1, 1, 2])] * 5, 500)
-    assert scheme is None
-    assert "up to 3 times in one batch, in 5 of 5 steps" in note
-    assert classify_batches([np.arange(size) for size in [10, 300] * 20], 500)[0] is None
-    assert classify_batches([None, np.arange(3)], 500) == (None, "the run does not show its batches")
-    assert classify_batches([], 500)[0] is None
-    assert classify_batches([np.empty(0, dtype=int)] * 4, 500)[0] == "fixed size"
 
 
 def test_what_is_not_shown_is_not_judged():
@@ -133,10 +111,14 @@ def test_sums_that_cannot_be_compared():
 
     def train(records, _seed):
         yield TrainingPlan("all", 21, 21, 1, 1.0, 1.0)
-        yield TrainingStep(np.zeros(1), None, np.zeros(len(records)), 1.0)
+        yield TrainingStep(np.zeros(1), np.arange(len(records)) if shows_batches else None, np.zeros(len(records)), 1.0)
 
+    shows_batches = True
     facts = collect_training_facts(train, RECORDS, CANARY, make_claim(1.0), seed=1)
     assert facts.movement_note == "not measured: the sums have 21 and 20 numbers"
+    shows_batches = False
+    facts = collect_training_facts(train, RECORDS, CANARY, make_claim(1.0), seed=1)
+    assert facts.movement_note == "not measured: the run does not show its batches"
 
     def train_without_canary(_records, _seed):
         yield TrainingPlan("poisson", 21, 1, 1, 1.0, 1.0)
@@ -158,13 +140,6 @@ def test_the_report():
     assert content["what the run says"]["clipping norm"] == 1.0
 
 
-def test_a_short_last_batch_of_an_epoch():
-    """An epoch of two whole batches and a short one is a shuffled epoch, and no Poisson samples."""
-    order = np.random.default_rng(3).permutation(9)
-    assert classify_batches([order[:4], order[4:8], order[8:]], 9)[0] == "shuffled"
-    assert classify_batches([order[:4], order[4:8], order[7:]], 9)[0] != "shuffled"
-
-
 @pytest.mark.parametrize(("rate", "seeds"), [(0.5, 30), (1.0, 1)])
 def test_coins_of_few_records_are_coins(rate, seeds):
     """Two records, drawn twice by fair coins, are both in both batches once in sixteen runs: that refutes nothing."""
@@ -180,5 +155,141 @@ def test_coins_of_few_records_are_coins(rate, seeds):
             yield TrainingStep(total + random.standard_normal(1), batch, total, 1.0)
 
     facts = [collect_training_facts(train, [0.0], 1.0, claim, other=0.0, seed=seed) for seed in range(seeds)]
-    assert any("too little to tell" in found.scheme_note for found in facts)
+    assert any("too little to tell" in found.shown.note for found in facts)
     assert not any(found.is_refuted for found in facts)
+
+
+def collect(train, claim=None, **options):
+    """Return the facts of a training of one number, with a canary of the other sign than the records."""
+    return collect_training_facts(train, RECORDS, CANARY, claim or make_claim(1.0), **{"seed": 1} | options)
+
+
+def test_batches_that_are_not_shown_are_not_compared():
+    """With another number of records a seed draws other batches: their sums say nothing."""
+
+    def train(records, seed):
+        random = np.random.default_rng(seed)
+        yield TrainingPlan("shuffled", len(records), 5, 4, 4.0, 1.0)
+        for batch in np.array_split(random.permutation(len(records)), 4):
+            total = np.array([np.clip(np.array(records)[batch] + batch, -1, 1).sum()])
+            yield TrainingStep(total + random.standard_normal(1), None, total, 4.0)
+
+    facts = collect(train)
+    assert facts.movement is None
+    assert "the sum of a step" not in facts.verdicts
+
+
+def test_noise_or_parameters_that_no_seed_decides():
+    """Where the canary comes after a step that differs, nothing is measured; at the first step its sum still is."""
+    entropy = np.random.default_rng(5)
+
+    def train(records, _seed, first=0, start=0.0):
+        yield TrainingPlan("all", 21, 21, 2, 1.0, 1.0)
+        for number in range(2):
+            batch = np.arange(len(records) if number >= first else 20)
+            total = np.array([np.clip(np.array(records)[batch], -1, 1).sum() + start])
+            start += entropy.standard_normal()
+            yield TrainingStep(total + entropy.standard_normal(1), batch, total, 1.0)
+
+    assert collect(train).movement.ratio == pytest.approx(1.0)
+    late = collect(lambda records, seed: train(records, seed, first=1))
+    assert late.movement is None
+    assert "let the seed decide all randomness" in late.movement_note
+    unseeded = collect(lambda records, seed: train(records, seed, start=entropy.standard_normal()))
+    assert unseeded.movement_note.startswith("not measured: two runs on the same data with one seed have other sums")
+
+
+def test_a_canary_that_moves_nothing_is_measured_where_it_is():
+    """And not at a later step, whose parameters differ because of it."""
+
+    def train(records, seed):
+        yield TrainingPlan("all", 21, 21, 2, 1.0, 1.0)
+        random, weight = np.random.default_rng(seed), 0.0
+        for _ in range(2):
+            tiny = 1e-9 * sum(records)
+            total = np.array([tiny + (7.0 if weight > 1e-10 else 0.0)])
+            weight += tiny
+            yield TrainingStep(total + random.standard_normal(1), np.arange(len(records)), total, 1.0)
+
+    facts = collect(train, make_claim(1.0, steps=2))
+    assert (facts.movement.step, facts.is_refuted) == (0, False)
+
+
+def test_noise_and_clips_that_differ_between_steps():
+    """They are not all counted as the least of them; noise of nothing is."""
+
+    def train(records, seed, noises=(20.0, 2.0), clips=(None, None)):
+        random = np.random.default_rng(seed)
+        yield TrainingPlan("all", 21, 21, 2, 2.8143, 1.0)
+        for noise, clip in zip(noises, clips, strict=True):
+            total = np.array([np.clip(np.array(records), -(clip or 1), clip or 1).sum()])
+            yield TrainingStep(total + noise * random.standard_normal(1), np.arange(len(records)), total, noise, clip)
+
+    claim = ApproxDP(2.01, DELTA, "a claim")
+    facts = collect(train, claim)
+    assert (facts.seen, facts.is_refuted) == (None, False)
+    assert "up to 20" in facts.to_report().to_text()
+    facts = collect(lambda records, seed: train(records, seed, (2.8143, 0.28143), (1.0, 0.1)), claim)
+    assert facts.multipliers == pytest.approx([2.8143, 2.8143])
+    assert not facts.is_refuted
+    facts = collect(lambda records, seed: train(records, seed, (5.0, 0.0)), claim)
+    assert facts.verdicts["the accounting"].status == "refuted"
+
+
+def test_a_rate_that_is_not_the_one_stated():
+    """The rate that batches show decides epsilon."""
+
+    def train(records, seed):
+        random = np.random.default_rng(seed)
+        yield TrainingPlan("poisson", 201, 2.01, 100, 1.0, 1.0)
+        for _ in range(100):
+            batch = np.flatnonzero(random.random(201)[: len(records)] < 0.5)
+            total = np.array([np.clip(np.array(records)[batch], -1, 1).sum()])
+            yield TrainingStep(total + random.standard_normal(1), batch, total, 1.0)
+
+    facts = collect_training_facts(train, [0.0] * 200, CANARY, ApproxDP(0.72, DELTA, "a claim"), seed=1)
+    assert facts.stated.upper < 0.72
+    assert 20 < facts.seen.lower < 39.97 < facts.seen.upper
+    assert facts.verdicts["the accounting"].status == "refuted"
+    assert facts.verdicts["the accounting"].confidence < 1 or facts.shown.scheme == "poisson"
+
+
+def test_epochs_are_those_that_were_seen():
+    """Batches of one record make one epoch of 201 steps, whatever batch size the plan states."""
+
+    def train(records, seed):
+        random = np.random.default_rng(seed)
+        yield TrainingPlan("poisson", 201, 100.5, 201, 5.0, 1.0)
+        for place in random.permutation(201):
+            total = np.array([np.clip(records[place], -1, 1)])
+            yield TrainingStep(total + random.standard_normal(1), np.array([place]), total, 5.0)
+
+    claim = ApproxDP(3.0, DELTA, "a claim", adjacency=REPLACED_RECORD)
+    facts = collect_training_facts(train, [0.0] * 200, CANARY, claim, other=-CANARY, seed=1)
+    assert facts.shown.per_epoch == 201
+    assert facts.seen.upper < 3.0
+    assert not facts.is_refuted
+
+
+def test_a_claim_for_a_replaced_record_is_accounted_for_as_that():
+    """The sum moves by twice as much: Gaussian noise of 2 spends 4.38, and not 1.99."""
+    claim = ApproxDP(1.9931, DELTA, "a claim", adjacency=REPLACED_RECORD)
+    facts = collect(make_trainer(2.0), claim, other=-CANARY)
+    assert facts.stated.lower == pytest.approx(4.3772, abs=1e-3)
+    assert facts.verdicts["the accounting"].status == "refuted"
+
+
+def test_training_that_changes_its_records():
+    """Each run gets records of its own."""
+
+    def train(records, seed):
+        yield TrainingPlan("all", 21, 21, 1, 1.0, 1.0)
+        for record in records:
+            record[:] = record / 255
+        total = np.array([np.clip(np.array(records), -1, 1).sum()])
+        yield TrainingStep(total + np.random.default_rng(seed).standard_normal(1), np.arange(len(records)), total, 1.0)
+
+    records = [np.array([255.0])] * 20
+    facts = collect_training_facts(train, records, np.array([255.0]), make_claim(1.0), seed=1)
+    assert facts.movement.ratio == pytest.approx(1.0)
+    assert records[0] == 255

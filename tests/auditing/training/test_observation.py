@@ -4,6 +4,7 @@ import math
 
 import numpy as np
 import pytest
+import torch
 
 import deniable as dn
 from deniable.auditing.training.observation import TrainingPlan, TrainingStep, observe_training
@@ -52,6 +53,15 @@ def yield_then_fail(_records, _seed):
     raise ZeroDivisionError("division by zero")
 
 
+async def train_later(_records, _seed):
+    """Return something to wait for."""
+
+
+async def yield_later(_records, _seed):
+    """Yield something to wait for."""
+    yield np.zeros(1)
+
+
 def make_steps(*steps):
     """Return training that yields these."""
 
@@ -67,14 +77,22 @@ def make_steps(*steps):
         (fail, r"train\(records, seed\) raised .*KeyError: .*secret.*: run it alone to mend it"),
         (leave, r"raised .*SystemExit: 3"),
         (yield_then_fail, r"train\(records, seed\) raised .*ZeroDivisionError: division by zero"),
-        (make_steps("text"), r"What a step releases must be an array of finite numbers\. Got <U4 of shape \(\)"),
+        (
+            make_steps("text"),
+            r"What a step releases must be an array of finite numbers below 1e100\. Got <U4 of shape \(\)",
+        ),
         (make_steps([math.nan]), "array of finite numbers"),
         (make_steps([[1.0], [1.0, 2.0]]), "array of finite numbers"),
         (make_steps(TrainingStep(np.zeros(1), [-1])), r"numbers \(b,\) of its records, from 0"),
         (make_steps(TrainingStep(np.zeros(1), [0.5])), r"numbers \(b,\) of its records, from 0. Got float64"),
         (make_steps(TrainingStep(np.zeros(1), [[1]])), r"shape \(1, 1\)"),
         (make_steps(TrainingStep(np.zeros(1), None, [math.inf])), "The clipped sum must be an array"),
-        (make_steps(TrainingStep(np.zeros(1), None, None, 0.0)), "'noise'"),
+        (make_steps(TrainingStep(np.zeros(1), None, None, -1.0)), "'noise'"),
+        (make_steps(TrainingStep(np.zeros(1), None, None, 1.0, 0.0)), "'clip'"),
+        (make_steps(TrainingStep(np.zeros(1), [[1], [1, 2]])), r"numbers \(b,\) of its records"),
+        (make_steps([1e200]), "finite numbers below 1e100"),
+        (train_later, "is asynchronous"),
+        (yield_later, "is asynchronous"),
     ],
 )
 def test_what_is_refused_of_training(train, message):
@@ -90,6 +108,8 @@ def test_what_is_refused_of_training(train, message):
         (None, "returned nothing to score canaries by"),
         (lambda _canaries: 1 / 0, "The model that train returned raised .*ZeroDivisionError"),
         ([1.0], "2 finite numbers"),
+        (torch.zeros(2, requires_grad=True), "requires grad"),
+        ([10**400, 1], "2 finite numbers"),
         (lambda _canaries: ["a", "b"], "2 finite numbers"),
         (lambda _canaries: [0.0, math.inf], "NaN or infinity"),
     ],
@@ -126,3 +146,21 @@ def test_what_is_refused_of_a_plan(change, name):
     assert TrainingPlan(**numbers).rate == 0.2
     with pytest.raises(dn.InputError, match=f"'{name}'"):
         TrainingPlan(**numbers | change)
+
+
+def test_records_and_canaries_are_copies():
+    """Training may change what it gets; an iterator or a list of steps is as good as a generator."""
+    records = [[1.0], [2.0]]
+
+    def train(given, _seed):
+        given[0][0] = 9.0
+        return iter([TrainingStep(np.zeros(1)), TrainingStep(np.ones(1))])
+
+    assert len(observe_training(train, records, 0).steps) == 2
+    assert records == [[1.0], [2.0]]
+    run = observe_training(lambda _records, _seed: lambda canaries: [canary.pop() for canary in canaries], [], 0)
+    assert run.score(records).tolist() == [1.0, 2.0]
+    assert records == [[1.0], [2.0]]
+    assert len(observe_training(lambda _records, _seed: [TrainingStep(np.zeros(1))], [], 0).steps) == 1
+    with pytest.raises(dn.InputError, match="values that can be copied"):
+        observe_training(train, [(number for number in range(3))], 0)

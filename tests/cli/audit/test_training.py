@@ -46,6 +46,13 @@ def hangs(records, seed):
     import time
     time.sleep(60)
 
+def endless():
+    import itertools
+    return itertools.repeat(0)
+
+def leave_records():
+    raise SystemExit(0)
+
 def leaves(records, seed):
     raise SystemExit(0)
 """
@@ -117,7 +124,10 @@ def test_records_of_files(call, trainers, tmp_path):
         assert "with 12 canaries" in result.text
     result = call("audit", "training", f"{trainers}:rows", "--records", "t.csv", "--canaries", "30", "--claim", "1")
     assert (result.code, result.text) == (2, "")
-    assert result.err == "deniable: --canaries takes from 1 to 29 of the 30 records. Got 30.\n"
+    assert result.err == (
+        "deniable: --canaries takes at least one of the records, and leaves at least one. Got 30 of 30: take fewer, or "
+        "give more records.\n"
+    )
 
 
 @pytest.mark.parametrize(
@@ -134,6 +144,11 @@ def test_records_of_files(call, trainers, tmp_path):
         (["{}:scores", "--noise", "gaussian"], "Gaussian noise gives an epsilon and a delta above 0"),
         (["{}:steps", "--method", "one-run"], "at least 10 canaries. Got 1"),
         (["{}:hangs", "--time-limit", "0.3"], "The audit did not end within the 0.3 seconds given"),
+        (
+            ["{}:steps", "--records", "{}:endless", "--time-limit", "0.3"],
+            "The audit did not end within the 0.3 seconds",
+        ),
+        (["{}:steps", "--records", "{}:leave_records"], "raised 'SystemExit: 0'"),
         (["{}:steps", "--time-limit", "0"], "time_limit"),
         (["{}:steps", "--runs", "5"], "'runs'"),
         (["{}:steps", "--seed", "-1"], "'seed'"),

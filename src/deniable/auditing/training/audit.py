@@ -7,7 +7,7 @@ from deniable.auditing.training.bounds import NoiseKind
 from deniable.auditing.training.losses import DEFAULT_RUNS as DEFAULT_LOSS_RUNS
 from deniable.auditing.training.losses import audit_losses
 from deniable.auditing.training.neighbours import ABSENT
-from deniable.auditing.training.observation import TrainFunction
+from deniable.auditing.training.observation import TrainFunction, call_user_function
 from deniable.auditing.training.one_run import audit_one_run
 from deniable.auditing.training.worst_case import DEFAULT_RUNS, audit_worst_case
 from deniable.core.arguments import refuse_wrong_calls
@@ -127,7 +127,8 @@ def state_training_claim(
 def _list_records(name: str, values: object) -> list[Any]:
     if isinstance(values, str | bytes | dict) or not hasattr(values, "__iter__"):
         raise make_parameter_error(_OWNER, name, "a sequence of records", values)
-    return list(values)
+    listed: list[Any] = call_user_function(lambda: list(values), f"The sequence {name!r}")
+    return listed
 
 
 def _refuse_options_of_others(method: TrainingMethod, has_other: bool, runs: int | None, guesses: int | None) -> None:  # noqa: FBT001 - a fact

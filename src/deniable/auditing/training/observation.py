@@ -9,6 +9,8 @@ if it can, and returns
   model at its end. A `TrainingPlan`, yielded first, states how the run was accounted for.
 """
 
+import contextlib
+import copy
 import dataclasses
 import inspect
 from collections.abc import Callable, Iterator, Sequence
@@ -23,6 +25,7 @@ from deniable.core.errors import (
     DeniableError,
     InputError,
     check_count,
+    check_number_within,
     check_positive,
     is_interruption,
     make_parameter_error,
@@ -41,6 +44,8 @@ Model = Callable[[list[Any]], npt.ArrayLike]
 TrainFunction = Callable[[list[Any], int], Any]
 """The function under audit, see above."""
 _OWNER = "TrainingPlan"
+_MAX_NUMBER = 1e100
+"""Products of two released numbers stay finite below it."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -93,12 +98,14 @@ class TrainingStep:
             run does not say.
         clipped_sum: (d,) what the noise hides; None where the run does not say.
         noise: standard deviation of the noise on each coordinate of that sum; None where the run does not say.
+        clip: norm to which the gradients of this step were clipped; None for that of the plan.
     """
 
     released: FloatArray
     batch: IntArray | None = None
     clipped_sum: FloatArray | None = None
     noise: float | None = None
+    clip: float | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,7 +135,7 @@ class ObservedRun:
                 "or give one canary, so that what its steps release is judged."
             )
         if callable(scores):
-            scores = _call(lambda: self.result(list(canaries)), "The model that train returned")
+            scores = call_user_function(lambda: self.result(_copy(canaries)), "The model that train returned")
         return check_scores(scores, len(canaries))
 
 
@@ -138,8 +145,14 @@ def observe_training(train: TrainFunction, records: Sequence[Any], seed: int) ->
     Raises:
         InputError: training fails, or what it gives is none of what an audit can use.
     """
-    outcome = _call(lambda: train(list(records), seed), "train(records, seed)")
-    if not inspect.isgenerator(outcome):
+    outcome = call_user_function(lambda: train(_copy(records), seed), "train(records, seed)")
+    if inspect.isawaitable(outcome) or inspect.isasyncgen(outcome):
+        if inspect.iscoroutine(outcome):
+            outcome.close()
+        raise InputError("train(records, seed) is asynchronous: give a function that trains before it returns.")
+    if isinstance(outcome, list | tuple) and any(isinstance(item, TrainingPlan | TrainingStep) for item in outcome):
+        outcome = iter(outcome)
+    if not isinstance(outcome, Iterator):
         return ObservedRun(None, (), outcome)
     plan: TrainingPlan | None = None
     steps: list[TrainingStep] = []
@@ -153,6 +166,26 @@ def observe_training(train: TrainFunction, records: Sequence[Any], seed: int) ->
             steps.append(_check_step(item))
 
 
+def call_user_function(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401 - whatever it returns
+    """Return what a user's function returns; what it raises is one line."""
+    try:
+        return function()
+    except DeniableError:
+        raise
+    except BaseException as error:  # SystemExit too: training does not end an audit
+        if is_interruption(error):
+            raise
+        raise InputError(f"{description} raised {describe_error(error)}: run it alone to mend it.") from error
+
+
+def _copy(records: Sequence[Any]) -> list[Any]:
+    """Return records for one run, which may change them: no other run must see that."""
+    try:
+        return copy.deepcopy(list(records))
+    except Exception as error:
+        raise InputError(f"Records must be values that can be copied. Got {describe_error(error)}.") from error
+
+
 def check_scores(scores: object, count: int) -> FloatArray:
     """Return one finite score for each of so many canaries, or raise `InputError`."""
     try:
@@ -160,8 +193,8 @@ def check_scores(scores: object, count: int) -> FloatArray:
         # Complex numbers would lose a part without a word, and texts be read as numbers.
         flaw = "" if values.dtype.kind in "biufO" else f" of type {values.dtype}"
         values = np.empty(values.shape) if flaw else values.astype(np.float64)
-    except (TypeError, ValueError):
-        values, flaw = np.empty(0), " of no numbers"
+    except Exception as error:  # noqa: BLE001 - of tensors that need gradients, or of long integers, for example
+        values, flaw = np.empty(0), f" of no numbers ({describe_error(error)})"
     if not flaw and not np.isfinite(values).all():
         flaw = " with NaN or infinity"
     if values.shape == () and count == 1:
@@ -174,18 +207,6 @@ def check_scores(scores: object, count: int) -> FloatArray:
     return values
 
 
-def _call(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401 - whatever the user's function returns
-    """Return what the user's function returns; what it raises is one line."""
-    try:
-        return function()
-    except DeniableError:
-        raise
-    except BaseException as error:  # SystemExit too: training does not end an audit
-        if is_interruption(error):
-            raise
-        raise InputError(f"{description} raised {describe_error(error)}: run it alone to mend it.") from error
-
-
 def _advance(steps: Iterator[Any]) -> tuple[Any, bool]:
     """Return the next item and False, or what the generator returned and True."""
 
@@ -195,7 +216,7 @@ def _advance(steps: Iterator[Any]) -> tuple[Any, bool]:
         except StopIteration as end:
             return end.value, True
 
-    item: tuple[Any, bool] = _call(advance, "train(records, seed)")
+    item: tuple[Any, bool] = call_user_function(advance, "train(records, seed)")
     return item
 
 
@@ -204,7 +225,9 @@ def _check_step(item: object) -> TrainingStep:
     step = item if isinstance(item, TrainingStep) else TrainingStep(item)  # type: ignore[arg-type]  # checked below
     batch = step.batch
     if batch is not None:
-        batch = np.asarray(batch)
+        with contextlib.suppress(ValueError):  # rows of several lengths, which stay what they are
+            batch = np.asarray(batch)
+        batch = batch if isinstance(batch, np.ndarray) else np.empty((0, 0), dtype=np.int64)
         if batch.ndim != 1 or (batch.size and batch.dtype.kind not in "iu") or (batch.size and batch.min() < 0):
             raise InputError(
                 f"The batch of a step must be the numbers (b,) of its records, from 0. Got {batch.dtype} of shape "
@@ -212,18 +235,20 @@ def _check_step(item: object) -> TrainingStep:
             )
         batch = batch.astype(np.int64)
     total = None if step.clipped_sum is None else _check_numbers(step.clipped_sum, "The clipped sum").ravel()
-    noise = None if step.noise is None else check_positive("TrainingStep", "noise", step.noise)
-    return TrainingStep(_check_numbers(step.released, "What a step releases"), batch, total, noise)
+    noise = None if step.noise is None else check_number_within("TrainingStep", "noise", step.noise, 0.0, _MAX_NUMBER)
+    clip = None if step.clip is None else check_positive("TrainingStep", "clip", step.clip)
+    return TrainingStep(_check_numbers(step.released, "What a step releases"), batch, total, noise, clip)
 
 
 def _check_numbers(values: object, description: str) -> FloatArray:
     try:
         array = np.asarray(values)
-    except (TypeError, ValueError):
+    except Exception:  # noqa: BLE001 - as above
         array = np.empty(0, dtype=object)
-    if array.dtype.kind not in "biuf" or not np.isfinite(array.astype(np.float64)).all():
+    is_numeric = array.dtype.kind in "biuf" and bool((np.abs(array.astype(np.float64)) < _MAX_NUMBER).all())
+    if not is_numeric:
         raise InputError(
-            f"{description} must be an array of finite numbers. Got {array.dtype} of shape {array.shape}: yield arrays "
-            "or TrainingStep."
+            f"{description} must be an array of finite numbers below 1e100. Got {array.dtype} of shape {array.shape}: "
+            "yield arrays or TrainingStep."
         )
     return array.astype(np.float64)

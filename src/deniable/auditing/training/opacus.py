@@ -72,8 +72,8 @@ class OpacusWatch:
         if self._step is None:
             raise InputError("No step was taken since the last one: call take_step after optimizer.step().")
         (total, released), self._step = self._step, None
-        noise = float(self._optimizer.noise_multiplier * self._optimizer.max_grad_norm)
-        return TrainingStep(released, None if batch is None else np.asarray(batch), total, noise or None)
+        clip, multiplier = float(self._optimizer.max_grad_norm), float(self._optimizer.noise_multiplier)
+        return TrainingStep(released, None if batch is None else np.asarray(batch), total, multiplier * clip, clip)
 
 
 def _join(tensors: list[Any]) -> FloatArray:

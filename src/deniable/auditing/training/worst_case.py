@@ -43,7 +43,7 @@ from deniable.auditing.training.rates import (
     find_detectable_epsilon_of_rates,
 )
 from deniable.core.arrays import BoolArray, FloatArray
-from deniable.core.errors import check_count
+from deniable.core.errors import InputError, check_count
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import Guarantee
 from deniable.core.progress import get_progress_reporter
@@ -270,9 +270,14 @@ def _expect_counts(counts: EventCounts, judged: int) -> EventCounts:
 def _list_statistics(included: BoolArray, glances: list[_Glance]) -> dict[str, Statistic]:
     """Return the statistics, those that need fitting fitted; whatever grows with the canary is positive."""
     statistics: dict[str, Statistic] = {}
+    if any(glance.values.keys() != glances[0].values.keys() for glance in glances):
+        raise InputError(
+            "train(records, seed) returned a model in some runs only: return one in every run, or in none."
+        )
     for name in sorted(glances[0].values, key="size".__eq__):  # which is hardly ever of use
         values = np.array([glance.values[name] for glance in glances])
-        is_signed = name != "size" or values[included].mean() >= values[~included].mean()
+        has_both = included.any() and not included.all()
+        is_signed = name != "size" or not has_both or values[included].mean() >= values[~included].mean()
         statistics[name] = _take_value(name, 1.0 if is_signed else -1.0)
     enough = min(included.sum(), (~included).sum()) >= _MIN_RUNS_FOR_BITS // 2
     if enough and len(glances[0].bits):

@@ -109,7 +109,7 @@ ExplainOption = Annotated[
     make_option(
         SAMPLING_PANEL,
         "--explain",
-        "Train two to four times more, and show sampling, the sum that one record moves, and epsilon recomputed.",
+        "Train a few times more, and show sampling, the sum that one record moves, and epsilon recomputed.",
     ),
 ]
 TimeLimitOption = Annotated[
@@ -145,17 +145,17 @@ def run_audit_training(
 
     Runs can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
     """
-    train = import_callable(target)
-    data = _load_source(target, "records", records)
-    marked = _load_canaries(target, canaries, data, seed)
-    options: dict[str, Any] = {"claim": claim, "delta": delta, "seed": seed}
-    if other is not None:
-        options["other"] = _take_one(_load_source(target, "other", other))
-    if other_is_empty:
-        options["other_is_empty"] = True
     sampling = {"method": method.value, "noise": noise.value, "runs": runs, "guesses": guesses}
 
     def audit() -> "tuple[TrainingFacts | None, Verdict]":
+        train = import_callable(target)
+        data = _load_source(target, "records", records)
+        marked = _load_canaries(target, canaries, data, seed)
+        options: dict[str, Any] = {"claim": claim, "delta": delta, "seed": seed}
+        if other is not None:
+            options["other"] = _take_one(_load_source(target, "other", other))
+        if other_is_empty:
+            options["other_is_empty"] = True
         return _audit(train, data, marked, options, {**sampling, "confidence": confidence}, explain=explain)
 
     if time_limit is not None:
@@ -232,7 +232,8 @@ def _load_canaries(target: str, source: str | None, records: list[Any], seed: in
     count = int(source)
     if not 0 < count < len(records):
         raise InputError(
-            f"--canaries takes from 1 to {len(records) - 1:,} of the {len(records):,} records. Got {count:,}."
+            f"--canaries takes at least one of the records, and leaves at least one. Got {count:,} of "
+            f"{len(records):,}: take fewer, or give more records."
         )
     places = set(np.random.default_rng(seed).choice(len(records), count, replace=False).tolist())
     chosen = [records[place] for place in sorted(places)]
@@ -245,15 +246,18 @@ def _load_source(target: str, name: str, source: str | None) -> list[Any]:
     if source is not None and not _MEMBER.fullmatch(source):
         return read_values(source, name)
     member = f"{target.partition(':')[0]}:{name}" if source is None else source
+    from deniable.auditing.training.observation import call_user_function
+
     values = import_member(member)
     if values is None:
         raise InputError(f"There is no {member!r}: define it there, or give --{name}.")
     if callable(values):
         with contextlib.redirect_stdout(sys.stderr):
-            values = values()
+            values = call_user_function(values, member)
     if isinstance(values, str | bytes | dict) or not hasattr(values, "__iter__"):
         raise InputError(f"{member!r} must be a sequence of records, or a function that returns one. Got {values!r}.")
-    return list(values)
+    # Not list(values), which no time limit interrupts.
+    return call_user_function(lambda: [record for record in values], member)  # type: ignore[no-any-return]  # noqa: C416 - see above
 
 
 def _take_one(records: list[Any]) -> Any:  # noqa: ANN401 - any record

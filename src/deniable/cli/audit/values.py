@@ -30,8 +30,7 @@ def read_values(path: str, kind: str) -> list[Any]:
     elif path.endswith((".jsonl", ".ndjson")):
         values = _read_json_lines(path)
     elif path.endswith(tuple(_DELIMITERS)):
-        delimiter = _DELIMITERS[path[-4:]]
-        values = list(csv.DictReader(io.StringIO(read_text_file(path)), delimiter=delimiter))
+        values = _read_delimited(path, _DELIMITERS[path[-4:]])
     else:
         values = _parse_numbers(read_text_lines(path))
     if not values:
@@ -50,6 +49,22 @@ def _read_array(path: str, kind: str) -> list[Any]:
         raise
     except Exception as error:  # noqa: BLE001 - whatever bytes there are
         raise InputError(f"The file {path!r} holds no array of {kind}: {shorten_text(str(error))}.") from None
+
+
+def _read_delimited(path: str, delimiter: str) -> list[Any]:
+    try:
+        rows = list(csv.reader(io.StringIO(read_text_file(path), newline=""), delimiter=delimiter, strict=True))
+    except csv.Error as error:
+        raise InputError(f"The file {path!r} is no table: {error}.") from None
+    header, *records = rows or [[]]
+    if len(set(header)) < len(header):
+        raise InputError(f"The file {path!r} has two columns of one name: rename one.")
+    for number, cells in enumerate(records, 2):
+        if len(cells) != len(header):
+            raise InputError(
+                f"Row {number} of {path!r} has {len(cells)} cells where the header has {len(header)}: mend it."
+            )
+    return [dict(zip(header, cells, strict=True)) for cells in records]
 
 
 def _read_parquet(path: str, kind: str) -> list[Any]:
