@@ -42,7 +42,7 @@ sys.path.append(str(Path(__file__).resolve().parent / "trainers"))
 from subjects import CASES, SUBJECTS, Case, Sampling, Subject
 
 import deniable as dn
-from deniable.auditing.training.accounting import recompute_epsilon
+from deniable.auditing.training.accounting import bound_shuffled_epsilon, recompute_epsilon
 from deniable.auditing.training.facts import classify_batches
 from deniable.auditing.training.judging import judge_canary_scores
 from deniable.auditing.training.observation import TrainingPlan
@@ -57,7 +57,8 @@ EVENT_SHARES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
 ROUNDING = 1e-3
 """Of sums in float32, and of accountants that round: no verdict rests on less."""
 COMMON = {"batch": 8, "epochs": 1, "noise": 0.7, "rate": 0.002, "delta": 1e-5, "epsilon": 1.0, "records": 500}
-GAME = COMMON | {"records": 100, "batch": 1, "norm": 1000.0}
+GAME = COMMON | {"records": 200, "batch": 1, "norm": 1000.0, "noise": 0.6, "delta": 0.01}
+"""At this large delta some thousand trainings suffice to tell shuffled batches from Poisson samples."""
 REPEATS = {
     "LinearRegression, one record x = 1": {"scheme": "linear", "norm": 1.0, "records": 0},
     "LogisticRegression, one record of norm 100": {"scheme": "logistic", "norm": 100.0, "records": 0},
@@ -259,11 +260,21 @@ def compute_losses(moved: Floats, noise: float, rate: float) -> Floats:
 
 
 def recompute(task: Found, facts: Found, scheme: Sampling, delta: float) -> Found:
-    """Return between which numbers the epsilon of a scheme lies."""
+    """Return between which numbers the epsilon of a scheme lies.
+
+    Where an epoch drops its last records, a record is in it with chance 1 - rho only. An event of chance p with the
+    record in it has at least (1 - rho) p then, and one of chance q without it at most q.
+    """
     batch = task["batch"] * task.get("accumulation", 1)
-    plan = TrainingPlan(scheme, facts["records"], batch, facts["steps"], facts["noise"], facts["clip"])
+    records = facts["records"] - facts.get("left_out", 0)
+    plan = TrainingPlan(scheme, records, batch, facts["steps"], facts["noise"], facts["clip"])
     found = recompute_epsilon(plan, delta)
-    return {"lower": found.lower, "upper": found.upper, "ground": found.ground}
+    lower, ground, epochs = found.lower, found.ground, task["epochs"]
+    if scheme == "shuffled" and records % batch and facts["steps"] == epochs * (records // batch):
+        kept = (1 - records % batch / records) ** epochs
+        lower = bound_shuffled_epsilon(facts["noise"], records // batch, epochs, delta / kept) + math.log(kept)
+        ground += "; the last records of an epoch are dropped"
+    return {"lower": lower, "upper": found.upper, "ground": ground}
 
 
 def compare(case: Case, python: Path, options: argparse.Namespace) -> Found:
@@ -351,6 +362,8 @@ class Grounds:
     canaries: float
     equal: bool
     repeated: int
+    runs: float = 0.0  # what many runs bound, less their claim
+    is_exact: bool = False  # something is released without noise
 
     def judge(self) -> str:
         """Return the verdict in words."""
@@ -363,6 +376,10 @@ class Grounds:
             against.append("sum")
         if self.canaries > self.epsilon:
             against.append("canaries")
+        if self.runs > 0:
+            against.append("many runs")
+        if self.is_exact:
+            against.append("sums without noise")
         if against:
             return f"refuted: {', '.join(against)}"
         return "outside the accounting: a record twice in a step" if self.repeated else "not refuted"
@@ -380,7 +397,10 @@ def make_row(found: Found, key: str) -> list[str]:
     recomputed, canaries = row["recomputed"], row["canaries"]
     ratios = [answer["ratio"] for answer in sums.values()]
     repeated = row["facts"].get("repeated", 0)
-    grounds = Grounds(row["epsilon"], recomputed, max(ratios, default=None), canaries["lower"], equal, repeated)
+    grounds = Grounds(
+        row["epsilon"], recomputed, max(ratios, default=None), canaries["lower"], equal, repeated, exceed(same, use),
+        row["facts"].get("squares_without_noise", 0) > 0,
+    )  # fmt: skip
     return [
         package,
         row["version"],
@@ -394,6 +414,13 @@ def make_row(found: Found, key: str) -> list[str]:
         f"{canaries['detectable']:.2g}" if canaries["detectable"] else "-",
         grounds.judge(),
     ]
+
+
+def exceed(same: list[Found], use: str) -> float:
+    """Return by how much many runs of a way of use exceed a claim at most; 0 if they do not."""
+    games = [item for item in same if item["part"] == "game" and item["use"] == use]
+    fits = [item for found in same for name, item in found.get("repeats", {}).items() if name.startswith(use)]
+    return max([item["lower"] - item["epsilon"] for item in games + fits], default=0.0)
 
 
 def make_extra_rows(row: Found) -> list[list[str]]:

@@ -70,6 +70,17 @@ def test_scheme_is_read_from_batches(audit):
     assert "not seen" in note
 
 
+def test_dropped_records_cost_the_lower_bound_little(audit):
+    """An epoch of 94 batches that drops two records of 754 is bounded nearly as one that drops none."""
+    facts = {"steps": 94, "noise": 0.7, "clip": 1.0}
+    task = {"batch": 8, "epochs": 1}
+    whole = audit.main.recompute(task, facts | {"records": 752}, "shuffled", 1e-5)["lower"]
+    dropped = audit.main.recompute(task, facts | {"records": 754}, "shuffled", 1e-5)["lower"]
+    left_out = audit.main.recompute(task, facts | {"records": 754, "left_out": 2}, "shuffled", 1e-5)["lower"]
+    assert whole - 0.1 < dropped < whole
+    assert left_out == whole
+
+
 def test_losses_are_those_of_the_gaussian(audit):
     """At rate 1 the loss is linear; at a low rate an output of no record gains at most -ln(1 - rate)."""
     assert audit.main.compute_losses(np.array([1.5]), 2.0, 1.0) == pytest.approx([0.25])
@@ -99,6 +110,8 @@ def test_row_says_what_a_verdict_rests_on(audit):
     row = audit.main.make_row(shuffled | {"a": sums, "b": seeds}, key)
     assert row[-1] == "refuted: noise repeats, scheme, sum"
     assert len(row) == len(audit.main.HEADER)
+    game = {"package": "opacus", "use": "default", "part": "game", "epsilon": 1.0, "lower": 1.5}
+    assert audit.main.make_row(make_found() | {"a": game}, key)[-1] == "refuted: many runs"
     twice = make_found(facts={"records": 750, "repeated": 3}, recomputed=None)
     assert audit.main.make_row(twice, key)[-1].startswith("outside the accounting")
     failed = make_found(error="no wheel")
