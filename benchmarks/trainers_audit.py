@@ -54,6 +54,7 @@ PARTS = ("train", "sensitivity", "seeds", "repeat", "game")
 ALPHA = 0.05
 CHOICE_SHARE = 0.3
 EVENT_SHARES = (0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5, 0.65, 0.8)
+UNSEEN = "batches not seen; as documented"
 ROUNDING = 1e-3
 """Of sums in float32, and of accountants that round: no verdict rests on less."""
 COMMON = {"batch": 8, "epochs": 1, "noise": 0.7, "rate": 0.002, "delta": 1e-5, "epsilon": 1.0, "records": 500}
@@ -235,7 +236,7 @@ def name_scheme(case: Case, arrays: dict[str, Any], records: int) -> tuple[Sampl
     """Return the scheme of the batches that were drawn, or the one documented where they are not seen."""
     sizes = arrays.get("sizes", [])
     if not len(sizes):
-        return case.documented, "batches not seen; as documented"
+        return case.documented, UNSEEN
     batches = np.split(arrays["places"], np.cumsum(sizes)[:-1])
     return classify_batches(batches, records)
 
@@ -364,6 +365,7 @@ class Grounds:
     repeated: int
     runs: float = 0.0  # what many runs bound, less their claim
     is_exact: bool = False  # something is released without noise
+    is_unseen: bool = False  # the scheme is as documented
 
     def judge(self) -> str:
         """Return the verdict in words."""
@@ -371,7 +373,7 @@ class Grounds:
         if self.equal:
             against.append("noise repeats")
         if self.recomputed and self.recomputed["lower"] > self.epsilon * (1 + ROUNDING):
-            against.append("scheme")
+            against.append("scheme, as documented" if self.is_unseen else "scheme")
         if self.ratio is not None and self.ratio > 1 + ROUNDING:
             against.append("sum")
         if self.canaries > self.epsilon:
@@ -399,7 +401,7 @@ def make_row(found: Found, key: str) -> list[str]:
     repeated = row["facts"].get("repeated", 0)
     grounds = Grounds(
         row["epsilon"], recomputed, max(ratios, default=None), canaries["lower"], equal, repeated, exceed(same, use),
-        row["facts"].get("squares_without_noise", 0) > 0,
+        row["facts"].get("squares_without_noise", 0) > 0, row["scheme_note"] == UNSEEN,
     )  # fmt: skip
     return [
         package,
@@ -407,13 +409,21 @@ def make_row(found: Found, key: str) -> list[str]:
         use,
         f"{row['epsilon']:.3g}, {row['delta']:g}",
         SUBJECTS[package].assumes,
-        row["scheme"] or f"none: {row['scheme_note']}",
+        describe_scheme(row),
         f"{recomputed['lower']:.3g} to {recomputed['upper']:.3g}" if recomputed else "-",
         ", ".join(f"{ratio:.4g}" for ratio in ratios) or "-",
         f"{canaries['lower']:.2g}",
         f"{canaries['detectable']:.2g}" if canaries["detectable"] else "-",
         grounds.judge(),
     ]
+
+
+def describe_scheme(row: Found) -> str:
+    """Return the scheme that was found, and whether it was seen."""
+    if not row["scheme"]:
+        return f"none: {row['scheme_note']}"
+    is_documented = row["scheme_note"] == UNSEEN and row["scheme"] != "all"
+    return f"{row['scheme']}, as documented" if is_documented else str(row["scheme"])
 
 
 def exceed(same: list[Found], use: str) -> float:

@@ -112,6 +112,9 @@ def test_row_says_what_a_verdict_rests_on(audit):
     assert len(row) == len(audit.main.HEADER)
     game = {"package": "opacus", "use": "default", "part": "game", "epsilon": 1.0, "lower": 1.5}
     assert audit.main.make_row(make_found() | {"a": game}, key)[-1] == "refuted: many runs"
+    unseen = make_found(scheme="shuffled", scheme_note=audit.main.UNSEEN, recomputed={"lower": 6.6, "upper": 6.7})
+    assert audit.main.make_row(unseen, key)[5] == "shuffled, as documented"
+    assert audit.main.make_row(unseen, key)[-1] == "refuted: scheme, as documented"
     twice = make_found(facts={"records": 750, "repeated": 3}, recomputed=None)
     assert audit.main.make_row(twice, key)[-1].startswith("outside the accounting")
     failed = make_found(error="no wheel")
