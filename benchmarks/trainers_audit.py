@@ -61,9 +61,10 @@ COMMON = {"batch": 8, "epochs": 1, "noise": 0.7, "rate": 0.002, "delta": 1e-5, "
 GAME = COMMON | {"records": 200, "batch": 1, "norm": 1000.0, "noise": 0.6, "delta": 0.01}
 """At this large delta some thousand trainings suffice to tell shuffled batches from Poisson samples."""
 REPEATS = {
-    "LinearRegression, one record x = 1": {"scheme": "linear", "norm": 1.0, "records": 0},
-    "LogisticRegression, one record of norm 100": {"scheme": "logistic", "norm": 100.0, "records": 0},
+    "LinearRegression, one record x = 1": (0.3, {"scheme": "linear", "norm": 1.0, "records": 0}),
+    "LogisticRegression, one record of norm 100": (1.0, {"scheme": "logistic", "norm": 100.0, "records": 0}),
 }
+"""By name: which share of the fits that are asked for, and the task."""
 Floats = np.ndarray[Any, np.dtype[np.float64]]
 Bools = np.ndarray[Any, np.dtype[np.bool_]]
 Found = dict[str, Any]
@@ -297,8 +298,8 @@ def repeat_process(case: Case, python: Path, options: argparse.Namespace) -> Fou
 def repeat_fits(case: Case, python: Path, options: argparse.Namespace) -> Found:
     """Fit two small data sets many times, and judge |coefficient|."""
     found = {}
-    for name, task in REPEATS.items():
-        coins = draw_coins(options.repeats)
+    for name, (share, task) in REPEATS.items():
+        coins = draw_coins(round(share * options.repeats))
         given = COMMON | task | {"kind": "repeat", "included": coins}
         values = run_adapter(case, python, options, given)[1]["coefficients"]
         found[name] = {"epsilon": COMMON["epsilon"]} | judge_event(np.abs(values), np.array(coins), 0.0)
