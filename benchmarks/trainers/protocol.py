@@ -12,6 +12,7 @@ a score: the last weight of its feature, with the sign of its label. The arrays 
     weights  (steps + 1, features + canaries), in float32 where the package computes in it
     counts   (steps, canaries), how often a canary was used in a step
     sizes    (steps,), how many records were used in a step, with repetitions
+    places   which they were, one step after another; copies of a record have its place
 
 A task of the kind "game" is trained on once for each coin. Its data are what shuffled batches protect worst: one
 feature, whose weight all records push one way by the whole clipping norm, but one record, which pushes it the other
@@ -188,13 +189,14 @@ def describe_training(task: Task, outcome: Outcome) -> dict[str, Any]:
     sizes = np.array([len(places) for places in outcome.draws], np.int64)
     counts = np.zeros((len(outcome.draws), len(task.included)), np.uint8)
     repeated = 0
-    for step, places in enumerate(outcome.draws):
+    for step, drawn in enumerate(outcome.draws):
         # The records of a package that repeats its records come one whole copy after another.
-        for record, count in Counter(place % len(data) for place in places).items():
+        for record, count in Counter(place % len(data) for place in drawn).items():
             repeated += count > 1
             if data.numbers[record] >= 0:
                 counts[step, data.numbers[record]] = count
-    np.savez(Path(task.folder) / "trace.npz", weights=weights, counts=counts, sizes=sizes)
+    places = np.array([place % len(data) for step in outcome.draws for place in step], np.int64)
+    np.savez(Path(task.folder) / "trace.npz", weights=weights, counts=counts, sizes=sizes, places=places)
     facts = {
         "records": len(data),
         "steps": len(weights) - 1,
