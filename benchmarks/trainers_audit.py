@@ -42,8 +42,8 @@ sys.path.append(str(Path(__file__).resolve().parent / "trainers"))
 from subjects import CASES, SUBJECTS, Case, Sampling, Subject
 
 import deniable as dn
-from deniable.auditing.training.accounting import bound_shuffled_epsilon, recompute_epsilon
-from deniable.auditing.training.facts import classify_batches
+from deniable.auditing.training.accounting import recompute_epsilon
+from deniable.auditing.training.batches import classify_batches
 from deniable.auditing.training.judging import judge_canary_scores
 from deniable.auditing.training.observation import TrainingPlan
 from deniable.auditing.training.rates import EventCounts, bound_epsilon_of_rates, estimate_strength
@@ -239,7 +239,8 @@ def name_scheme(case: Case, arrays: dict[str, Any], records: int) -> tuple[Sampl
     if not len(sizes):
         return case.documented, UNSEEN
     batches = np.split(arrays["places"], np.cumsum(sizes)[:-1])
-    return classify_batches(batches, records)
+    shown = classify_batches(batches, records)
+    return shown.scheme, shown.note
 
 
 def score_canaries(arrays: dict[str, Any], facts: Found, task: Found) -> Floats:
@@ -262,21 +263,16 @@ def compute_losses(moved: Floats, noise: float, rate: float) -> Floats:
 
 
 def recompute(task: Found, facts: Found, scheme: Sampling, delta: float) -> Found:
-    """Return between which numbers the epsilon of a scheme lies.
-
-    Where an epoch drops its last records, a record is in it with chance 1 - rho only. An event of chance p with the
-    record in it has at least (1 - rho) p then, and one of chance q without it at most q.
-    """
+    """Return between which numbers the epsilon of a scheme lies, also where an epoch drops its last records."""
     batch = task["batch"] * task.get("accumulation", 1)
     records = facts["records"] - facts.get("left_out", 0)
     plan = TrainingPlan(scheme, records, batch, facts["steps"], facts["noise"], facts["clip"])
-    found = recompute_epsilon(plan, delta)
-    lower, ground, epochs = found.lower, found.ground, task["epochs"]
-    if scheme == "shuffled" and records % batch and facts["steps"] == epochs * (records // batch):
-        kept = (1 - records % batch / records) ** epochs
-        lower = bound_shuffled_epsilon(facts["noise"], records // batch, epochs, delta / kept) + math.log(kept)
-        ground += "; the last records of an epoch are dropped"
-    return {"lower": lower, "upper": found.upper, "ground": ground}
+    batches = records // batch
+    if scheme == "shuffled" and records % batch and facts["steps"] == task["epochs"] * batches:
+        found = recompute_epsilon(plan, delta, batches=batches, presence=batches * batch / records)
+    else:
+        found = recompute_epsilon(plan, delta)
+    return {"lower": found.lower, "upper": found.upper, "ground": found.ground}
 
 
 def compare(case: Case, python: Path, options: argparse.Namespace) -> Found:

@@ -55,8 +55,8 @@ def audit_training(
             ``worst-case`` many times with the first canary and without it, and looks at all that is released
             (`deniable.auditing.training.worst_case`). ``auto`` is ``worst-case`` for one canary, else ``one-run``, or
             ``losses`` if ``runs`` are given.
-        noise: ``any`` tests the claim as it is; ``gaussian`` tests that Gaussian noise was calibrated to it, which
-            shows smaller violations.
+        noise: ``any`` tests the claim as it is; ``gaussian`` tests that Gaussian noise alone was calibrated to it,
+            which shows smaller violations; sampled batches have another trade-off curve.
         other: ``worst-case``: the record that takes the place of the canary; by default there is none.
         other_is_empty: whether the claim is for a record that is made empty, and ``other`` is the empty one; else it is
             for a record that is replaced by another.

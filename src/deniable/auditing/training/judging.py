@@ -48,8 +48,8 @@ class TrainingClaim:
     Attributes:
         guarantee: claimed for one unit.
         noise: ``any`` tests (epsilon, delta)-DP, whatever it comes from. ``gaussian`` tests the claim that Gaussian
-            noise was calibrated to epsilon and delta: it sees smaller violations, and its lower bound is the epsilon of
-            the least Gaussian trade-off curve that is not refuted.
+            noise alone was calibrated to epsilon and delta, without sampling: it sees smaller violations, and its lower
+            bound is the epsilon of the least Gaussian trade-off curve that is not refuted.
         confidence: of the lower bound, in (0, 1).
         takes_pair: whether the two data sets are given, so that any adjacency will do, or canaries join the data.
 
