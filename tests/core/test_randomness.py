@@ -290,7 +290,7 @@ FORBIDDEN = re.compile(
 EVIDENCE = [
     path
     for path in SOURCES
-    if {"auditing", "comparison", "measure", "studies", "attacks", "packages"} & set(path.parts)
+    if {"auditing", "comparison", "measure", "studies", "attacks", "packages", "trainers"} & set(path.parts)
     or ("published" in path.parts and re.search(r"(zoo|entry|entries|audit)\.py$", path.name))
 ]
 """Code that releases nothing: its coins need not be a cipher's, but global state is left alone there too."""

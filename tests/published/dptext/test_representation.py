@@ -102,9 +102,3 @@ def test_a_fixed_epsilon_is_the_one_asked_for():
     """A fixed epsilon is not rounded by training, and a learned one is never above its bound."""
     assert fitted("fixed", 0.1, epochs=1).guarantee.epsilon == 0.1
     assert fitted("published", 0.1, epochs=1).epsilon <= 0.1
-
-
-def test_an_epsilon_that_no_noise_serves():
-    """What no release could serve is refused before training."""
-    with pytest.raises(InputError, match="Laplace cannot serve"):
-        fitted("fixed", 1e6, dimensions=2, epochs=1)

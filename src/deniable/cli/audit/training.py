@@ -227,7 +227,7 @@ def _load_canaries(target: str, source: str | None, records: list[Any], seed: in
     """Return the canaries; where a number is given, so many of the records, which are taken out of them."""
     if source is None or not source.isdecimal():
         return _load_source(target, "canaries", source)
-    import numpy as np
+    from deniable.auditing.games import make_coins
 
     count = int(source)
     if not 0 < count < len(records):
@@ -235,7 +235,7 @@ def _load_canaries(target: str, source: str | None, records: list[Any], seed: in
             f"--canaries takes at least one of the records, and leaves at least one. Got {count:,} of "
             f"{len(records):,}: take fewer, or give more records."
         )
-    places = set(np.random.default_rng(seed).choice(len(records), count, replace=False).tolist())
+    places = set(make_coins("audit training", seed).choice(len(records), count, replace=False).tolist())
     chosen = [records[place] for place in sorted(places)]
     records[:] = [record for place, record in enumerate(records) if place not in places]
     return chosen
