@@ -92,9 +92,9 @@ def test_facts_of_dp_sgd_agree_with_its_claim(audit):
         audit.make_train(), audit.units, audit.canary, audit.claim, other=audit.other, seed=SEED
     )
     assert not facts.is_refuted, str(facts.to_report())
-    assert facts.scheme == facts.plan.sampling
+    assert facts.shown.scheme == facts.plan.sampling
     assert 0.99 < facts.movement.ratio <= 1 + SUM_ROUNDING
-    assert audit.claim.epsilon * 0.98 < facts.stated.upper <= audit.claim.epsilon
+    assert audit.claim.epsilon * 0.98 < facts.stated.upper <= audit.claim.epsilon * (1 + 1e-5)
 
 
 @pytest.mark.parametrize("audit", [*GRADIENT_AUDITS, *PERSONS_AUDITS], ids=str)
