@@ -9,7 +9,7 @@ import importlib
 from typing import Any
 
 import torch
-from own_loop import compare_loops, train_loop
+from own_loop import compare_loops, describe_engine, train_loop
 from protocol import Outcome, Sums, Task, main
 from torch import nn
 from torch_task import compute_loss
@@ -43,15 +43,7 @@ def step(optimizer: Any, model: nn.Module, x: torch.Tensor, labels: torch.Tensor
 def train(task: Task) -> Outcome:
     """Train and add what the engine reports."""
     outcome, engine = train_loop(attach, step, task, task.read_data(), first=0)  # as in the README
-    outcome.facts |= {
-        "noise": engine.noise_multiplier,
-        "clip": engine.max_grad_norm,
-        "divisor": engine.batch_size,
-        "accountant": engine.accounting_mode,
-        "accounted": [[engine.noise_multiplier, engine.sample_rate, engine.steps]],
-        "epsilon": engine.get_privacy_spent()["eps_rdp"],
-        "delta": engine.target_delta,
-    }
+    outcome.facts |= describe_engine(engine)
     return outcome
 
 

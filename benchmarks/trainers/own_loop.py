@@ -48,6 +48,19 @@ def train_loop(attach: Attach, step: Step, task: Task, data: Data, first: int = 
     return outcome, engine
 
 
+def describe_engine(engine: Any) -> dict[str, Any]:  # noqa: ANN401 - fastDP's grew out of private-transformers'
+    """Return what an engine reports of its noise and its accounting."""
+    return {
+        "noise": engine.noise_multiplier,
+        "clip": engine.max_grad_norm,
+        "divisor": engine.batch_size,
+        "accountant": engine.accounting_mode,
+        "accounted": [[engine.noise_multiplier, engine.sample_rate, engine.steps]],
+        "epsilon": engine.get_privacy_spent()["eps_rdp"],
+        "delta": engine.target_delta,
+    }
+
+
 def compare_loops(attach: Attach, step: Step, task: Task) -> Sums:
     """Return the clipped sums of one step on everything, without noise: what the weights have moved."""
     sums: list[Floats] = []

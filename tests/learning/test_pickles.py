@@ -3,6 +3,7 @@
 import io
 import pickle
 import time
+import warnings
 import zipfile
 
 import pytest
@@ -71,3 +72,14 @@ def test_hostile_pickles_are_answered_at_once(tmp_path, content, message):
         with pytest.raises((pickle.UnpicklingError, TypeError, EOFError, LookupError, AttributeError)):
             read_tensor_file(tmp_path / "a.model")
     assert time.process_time() - start < 2
+
+
+def test_every_member_of_one_name_is_looked_at(tmp_path):
+    """Readers of archives differ in which of two members of one name they take."""
+    put_pickle(tmp_path / "a.model", START + make_deep_list(60) + b")R.")
+    with zipfile.ZipFile(tmp_path / "a.model", "a") as archive, warnings.catch_warnings():
+        warnings.simplefilter("ignore")  # of zipfile, about the name
+        name = next(name for name in archive.namelist() if name.endswith("data.pkl"))
+        archive.writestr(name, START + b"}.")
+    with pytest.raises(TypeError, match="not callable"):
+        read_tensor_file(tmp_path / "a.model")

@@ -11,7 +11,7 @@ from deniable.core.errors import InputError
 
 
 class TimeLimitError(KeyboardInterrupt):
-    """Interrupts a call that hangs, as Ctrl-C would; no error handler within the call stops it."""
+    """Interrupts a call that hangs, as Ctrl-C would; handlers of ordinary errors within the call do not stop it."""
 
 
 def import_callable(target: str) -> Callable[..., Any]:

@@ -128,8 +128,8 @@ def read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file hol
         damaged_member = archive.testzip()
         if damaged_member is not None:
             raise zipfile.BadZipFile(f"the checksum of {damaged_member} is wrong")
-        for member in archive.namelist():
-            if member.endswith(".pkl"):
+        for member in archive.infolist():  # each of several members of one name
+            if member.filename.endswith(".pkl"):
                 check_pickle(archive.read(member))
     return torch.load(path, map_location="cpu", weights_only=True)
 

@@ -48,6 +48,8 @@ def test_what_the_stated_scheme_shows_by_chance():
     assert one.scheme == "fixed size"
     assert doubt_batches(one, TrainingPlan("poisson", 50, 20, 1, 1.0, 1.0)).scheme is None
     assert doubt_batches(one, TrainingPlan("shuffled", 50, 20, 1, 1.0, 1.0)).scheme is None
+    part = classify_batches(np.split(random.permutation(50)[:30], 3), 50)
+    assert doubt_batches(part, TrainingPlan("shuffled", 50, 10, 3, 1.0, 1.0)).scheme is None
     many = classify_batches([random.choice(50, 20, replace=False) for _ in range(40)], 50)
     assert doubt_batches(many, TrainingPlan("poisson", 50, 20, 40, 1.0, 1.0)).scheme == "fixed size"
     assert doubt_batches(many, TrainingPlan("shuffled", 50, 20, 40, 1.0, 1.0)).scheme == "fixed size"

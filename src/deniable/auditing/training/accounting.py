@@ -139,27 +139,18 @@ def _bound_poisson_epsilon(plan: TrainingPlan, delta: float, factor: int) -> tup
     if delta < _MIN_DELTA or compute_gaussian_epsilon(1 / plan.noise_multiplier, delta) > _MAX_STEP_EPSILON:
         return 0.0, whole
     pld = import_extra("dp_accounting.pld.privacy_loss_distribution", _OWNER, "train")
-    lower, upper = (
-        pld.from_gaussian_mechanism(
-            plan.noise_multiplier, sampling_prob=plan.rate, pessimistic_estimate=is_upper, use_connect_dots=is_upper
-        )
-        .self_compose(plan.steps)
-        .get_epsilon_for_delta(delta)
-        for is_upper in (False, True)
+    losses = pld.from_gaussian_mechanism(
+        plan.noise_multiplier, sampling_prob=plan.rate, pessimistic_estimate=False, use_connect_dots=False
     )
-    return float(lower), min(float(upper) * (1 + _ROUNDING), whole) if factor == 1 else _bound_replaced_epsilon(
-        plan, delta, whole
-    )
-
-
-def _bound_replaced_epsilon(plan: TrainingPlan, delta: float, whole: float) -> float:
-    """Return epsilon at most, where a record is replaced by another."""
+    lower = float(losses.self_compose(plan.steps).get_epsilon_for_delta(delta))
     accounting = import_extra("dp_accounting", _OWNER, "train")
-    pld = import_extra("dp_accounting.pld", _OWNER, "train")
-    accountant = pld.PLDAccountant(accounting.NeighboringRelation.REPLACE_ONE)
+    relations = accounting.NeighboringRelation
+    accountant = import_extra("dp_accounting.pld", _OWNER, "train").PLDAccountant(
+        relations.ADD_OR_REMOVE_ONE if factor == 1 else relations.REPLACE_ONE
+    )
     step = accounting.PoissonSampledDpEvent(plan.rate, accounting.GaussianDpEvent(plan.noise_multiplier))
     accountant.compose(step, plan.steps)
-    return min(float(accountant.get_epsilon(delta)) * (1 + _ROUNDING), whole)
+    return lower, min(float(accountant.get_epsilon(delta)) * (1 + _ROUNDING), whole)
 
 
 def bound_shuffled_epsilon(multiplier: float, batches: int, epochs: int, delta: float, presence: float = 1.0) -> float:

@@ -122,8 +122,7 @@ def _compute_chance(shown: ShownBatches, plan: TrainingPlan) -> float:
     """Return about the chance with which the stated scheme shows this one, or 1 where it shows it always."""
     sizes, records = shown.sizes, plan.records
     if plan.sampling == "shuffled":
-        is_within_epoch = len(sizes) < 2 or int(sizes.sum()) <= plan.batch_size  # noqa: PLR2004 - see `_find_epoch`
-        return 1.0 if is_within_epoch else 0.0
+        return 1.0 if int(sizes.sum()) <= records else 0.0  # within its first epoch, all that it shows are sizes
     if plan.sampling == "fixed size" and shown.scheme == "shuffled":
         return _compute_disjoint_chance(records, shown)
     if plan.sampling != "poisson":

@@ -45,7 +45,7 @@ _OWNER = "audit_training"
 
 @dataclasses.dataclass(frozen=True)
 class TrainingFacts:
-    """What two runs of a training showed.
+    """What runs of a training with one seed showed.
 
     Attributes:
         plan: what the run says of itself; None where it says nothing.
@@ -142,7 +142,7 @@ def collect_training_facts(
             movement, multiplier or plan.noise_multiplier, norms_allowed, delta or _DELTA, start
         )
     if stated is not None:
-        confidence = 1.0 if shown.scheme in {None, plan.sampling if plan else None} else 1 - CHANCE
+        confidence = 1 - CHANCE if plan is not None and _contradicts(shown, plan) else 1.0
         verdicts["the accounting"] = _judge_accounting(guarantee, seen or stated, confidence, start)
     return TrainingFacts(
         plan, len(ours.steps), shown, movement, movement_note, tuple(multipliers), stated, seen, verdicts
@@ -162,6 +162,13 @@ def _list_multipliers(run: ObservedRun) -> list[float]:
     return [float(step.noise or 0.0) / (clip if step.clip is None else step.clip) for step in run.steps]
 
 
+def _contradicts(shown: ShownBatches, plan: TrainingPlan) -> bool:
+    """Return whether batches show another scheme or rate than is stated: statistics, and not proof."""
+    low, high = shown.rates
+    has_other_rate = shown.scheme == "poisson" and not low <= plan.rate <= high
+    return shown.scheme not in {None, plan.sampling} or has_other_rate
+
+
 def _recompute_seen(
     plan: TrainingPlan, shown: ShownBatches, multipliers: list[float], delta: float, *, is_replaced: bool
 ) -> RecomputedEpsilon | None:
@@ -174,13 +181,11 @@ def _recompute_seen(
         multiplier = plan.noise_multiplier
     elif max(multipliers) > multiplier * (1 + _SAME):
         return None  # noise that differs between steps: the plan may state what they spend together
-    low, high = shown.rates
-    has_other_rate = shown.scheme == "poisson" == plan.sampling and not low <= plan.rate <= high
     seen = dataclasses.replace(plan, sampling=shown.scheme or plan.sampling, noise_multiplier=multiplier, steps=steps)
-    if seen.sampling == "poisson" and (has_other_rate or plan.sampling != "poisson"):
+    if seen.sampling == "poisson" and _contradicts(shown, plan):
         ends = [
             recompute_epsilon(dataclasses.replace(seen, batch_size=rate * plan.records), delta, is_replaced=is_replaced)
-            for rate in (max(low, _LEAST_RATE), high)
+            for rate in (max(shown.rates[0], _LEAST_RATE), shown.rates[1])
         ]
         return RecomputedEpsilon(
             "poisson", ends[0].lower, ends[1].upper, f"{ends[0].ground}; at the rate that was seen"

@@ -20,18 +20,17 @@ of the canary after looking at other runs changes that.
 """
 
 import dataclasses
-import itertools
 import math
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 
-from deniable.auditing.attackers import ATTACKERS, InputScorer
 from deniable.auditing.games import make_coins
-from deniable.auditing.outputs import Outputs
 from deniable.auditing.training.bounds import NoiseKind
+from deniable.auditing.training.events import Event, choose_event
+from deniable.auditing.training.glances import Eye, Glance, count_numbers, flatten_steps
 from deniable.auditing.training.judging import TrainingClaim, describe_noise
 from deniable.auditing.training.neighbours import ABSENT, NeighbourPair
 from deniable.auditing.training.observation import ObservedRun, TrainFunction, observe_training
@@ -39,11 +38,10 @@ from deniable.auditing.training.one_run import MAX_SEED
 from deniable.auditing.training.rates import (
     EventCounts,
     bound_epsilon_of_rates,
-    estimate_strength,
     find_detectable_epsilon_of_rates,
 )
 from deniable.core.arrays import BoolArray, FloatArray
-from deniable.core.errors import InputError, check_count
+from deniable.core.errors import check_count
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import Guarantee
 from deniable.core.progress import get_progress_reporter
@@ -55,11 +53,6 @@ _PAIR_SHARE, _MAX_PAIRS = 0.05, 20
 """Share of the runs that find the directions, and how many pairs are enough."""
 _CHOICE_SHARE = 0.3
 """Share of the runs that choose the statistic."""
-_EVENT_SHARES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
-"""Shares of the runs with an event, among which the best is chosen."""
-_MAX_BITS = 256
-"""Numbers of a run whose last bits are looked at: the first ones."""
-_MIN_RUNS_FOR_BITS = 60
 _OWNER = "audit_training"
 
 
@@ -79,7 +72,8 @@ def audit_worst_case(
 
     Args:
         train: see `deniable.auditing.training.observation`. It may yield steps, or return a model.
-        records: D. Where the other records all pull against the canary, a sum shows most of it.
+        records: D. Records that add nothing to a sum hide least of the canary; where each record is in one batch of an
+            epoch, those that all pull against it do.
         canary: the record that D' has in addition, at its end.
         guarantee: claimed for D and D'.
         other: the record that D has in the place of the canary, for claims about a record that is replaced or made
@@ -104,7 +98,7 @@ def audit_worst_case(
     choosing = int(_CHOICE_SHARE * runs)
     judged = runs - 2 * pairs - choosing
     eye = _find_directions(trainer, pairs)
-    event = _choose_event(claim, *trainer.run_halves(choosing, eye), judged)
+    event = choose_event(claim, *trainer.run_halves(choosing, eye), judged)
     included, glances = trainer.run_halves(judged, eye)
     counts = event.count(included, np.array([event.statistic(glance) for glance in glances]))
     return _make_verdict(claim, trainer, event, counts, start)
@@ -127,7 +121,7 @@ class _Trainer:
         get_progress_reporter()(self.done, self.runs)
         return run
 
-    def run_halves(self, count: int, eye: "_Eye") -> "tuple[BoolArray, list[_Glance]]":
+    def run_halves(self, count: int, eye: Eye) -> tuple[BoolArray, list[Glance]]:
         """Return which of so many runs have the canary, half of them in random order, and what was seen of each."""
         included = self.random.permutation(count) < (count + 1) // 2
         seeds = self.random.integers(MAX_SEED, size=count).tolist()
@@ -138,174 +132,23 @@ class _Trainer:
         return included, glances
 
 
-@dataclasses.dataclass(frozen=True)
-class _Glance:
-    """What is kept of a run.
-
-    Attributes:
-        values: of the statistics that need no fitting, by name.
-        bits: the first numbers that it released, of one length in all runs.
-    """
-
-    values: dict[str, float]
-    bits: FloatArray
-
-
-@dataclasses.dataclass(frozen=True)
-class _Eye:
-    """Looks at runs along the directions in which the canary moves what they release.
-
-    Attributes:
-        directions: (N,) mean difference of the numbers that runs release in order, with the canary and without it.
-        steps: T, where all steps release equally many numbers; else 0.
-    """
-
-    directions: FloatArray
-    steps: int
-
-    def look(self, run: ObservedRun, canary: Any) -> _Glance:  # noqa: ANN401 - any record
-        numbers = _flatten_steps(run, len(self.directions))
-        values = {"size": float(_count_numbers(run))}
-        if len(numbers):
-            values["updates"] = float(numbers @ self.directions)
-        if self.steps > 1:
-            mean = self.directions.reshape(self.steps, -1).mean(axis=0)
-            values["largest step"] = float((numbers.reshape(self.steps, -1) @ mean).max())
-        if run.result is not None or (run.plan is None and not run.steps):
-            values["score"] = float(run.score([canary])[0])
-        return _Glance(values, numbers[:_MAX_BITS])
-
-
-def _find_directions(trainer: _Trainer, pairs: int) -> _Eye:
+def _find_directions(trainer: _Trainer, pairs: int) -> Eye:
     """Return the mean difference of runs with the same seed."""
     total: FloatArray | None = None
     shapes = set()
     for run_seed in trainer.random.integers(MAX_SEED, size=pairs).tolist():
         ours, theirs = (trainer.run(has_canary=has_canary, seed=run_seed) for has_canary in (True, False))
-        sizes = [_count_numbers(run) for run in (ours, theirs)]
+        sizes = [count_numbers(run) for run in (ours, theirs)]
         shapes |= set(zip((len(ours.steps), len(theirs.steps)), sizes, strict=True))
         length = min(*sizes, *(() if total is None else (len(total),)))
-        difference = _flatten_steps(ours, length) - _flatten_steps(theirs, length)
+        difference = flatten_steps(ours, length) - flatten_steps(theirs, length)
         total = difference if total is None else total[:length] + difference
     (steps, numbers), is_regular = next(iter(shapes)), len(shapes) == 1
     mean = np.empty(0) if total is None else total / pairs
-    return _Eye(mean, steps if is_regular and steps and numbers % steps == 0 else 0)
+    return Eye(mean, steps if is_regular and steps and numbers % steps == 0 else 0)
 
 
-def _count_numbers(run: ObservedRun) -> int:
-    return sum(step.released.size for step in run.steps)
-
-
-def _flatten_steps(run: ObservedRun, length: int) -> FloatArray:
-    """Return the first numbers (length,) that a run released, followed by zeros where it released fewer."""
-    numbers = np.concatenate([np.empty(0), *(step.released.ravel() for step in run.steps)])[:length]
-    return np.pad(numbers, (0, length - len(numbers)))
-
-
-Statistic = Callable[[_Glance], float]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Event:
-    """That a statistic of a run is on one side of a threshold.
-
-    Attributes:
-        name: of the statistic.
-        statistic: grows with the canary.
-        threshold: t.
-        is_above: the event is "at least t", and speaks for the canary; or "at most t", and speaks against it.
-        strength: the bound that is expected of it.
-    """
-
-    name: str
-    statistic: Statistic
-    threshold: float
-    is_above: bool
-    strength: float = -math.inf
-
-    def count(self, included: BoolArray, values: FloatArray) -> EventCounts:
-        """Return how often it happens, among the runs for which it speaks first."""
-        happened = values >= self.threshold if self.is_above else values <= self.threshold
-        named = included if self.is_above else ~included
-        return EventCounts(
-            int(happened[named].sum()), int(happened[~named].sum()), int(named.sum()), int((~named).sum())
-        )
-
-
-def _choose_event(claim: TrainingClaim, included: BoolArray, glances: list[_Glance], judged: int) -> _Event:
-    """Return the event of which most is expected, by runs that are not judged.
-
-    What needs fitting is fitted to a third of them, and all events are compared on the others.
-    """
-    fitting = len(glances) // 3
-    statistics = _list_statistics(included[:fitting], glances[:fitting])
-    shown, held_out = included[fitting:], glances[fitting:]
-    best: _Event | None = None
-    for name, statistic in statistics.items():
-        values = np.array([statistic(glance) for glance in held_out])
-        if best is not None and np.ptp(values) == 0:
-            continue
-        for share, is_above in itertools.product(_EVENT_SHARES, (True, False)):
-            threshold = float(np.quantile(values, 1 - share if is_above else share, method="nearest"))
-            event = _Event(name, statistic, threshold, is_above)
-            strength = estimate_strength(claim.noise, _expect_counts(event.count(shown, values), judged), claim.alpha)
-            if best is None or strength > best.strength:
-                best = dataclasses.replace(event, strength=strength)
-    return best  # type: ignore[return-value]  # there is always a size
-
-
-def _expect_counts(counts: EventCounts, judged: int) -> EventCounts:
-    """Return the counts among the judged runs, each chance moved by its standard error to the side of caution."""
-    runs = judged // 2
-    expected = []
-    for count, total, side in (
-        (counts.with_record, counts.runs_with, -1),
-        (counts.without_record, counts.runs_without, 1),
-    ):
-        chance = (count + 0.5) / (total + 1)
-        expected.append(runs * min(max(chance + side * math.sqrt(chance * (1 - chance) / total), 0.0), 1.0))
-    return EventCounts(expected[0], expected[1], runs, runs)
-
-
-def _list_statistics(included: BoolArray, glances: list[_Glance]) -> dict[str, Statistic]:
-    """Return the statistics, those that need fitting fitted; whatever grows with the canary is positive."""
-    statistics: dict[str, Statistic] = {}
-    if any(glance.values.keys() != glances[0].values.keys() for glance in glances):
-        raise InputError(
-            "train(records, seed) returned a model in some runs only: return one in every run, or in none."
-        )
-    for name in sorted(glances[0].values, key="size".__eq__):  # which is hardly ever of use
-        values = np.array([glance.values[name] for glance in glances])
-        has_both = included.any() and not included.all()
-        is_signed = name != "size" or not has_both or values[included].mean() >= values[~included].mean()
-        statistics[name] = _take_value(name, 1.0 if is_signed else -1.0)
-    enough = min(included.sum(), (~included).sum()) >= _MIN_RUNS_FOR_BITS // 2
-    if enough and len(glances[0].bits):
-        statistics["last bits"] = _fit_last_bits(included, glances)
-    return statistics
-
-
-def _take_value(name: str, sign: float) -> Statistic:
-    return lambda glance: sign * glance.values[name]
-
-
-def _fit_last_bits(included: BoolArray, glances: list[_Glance]) -> Statistic:
-    """Return the log odds of the coin that the fineness of the first numbers gives."""
-    score: InputScorer = ATTACKERS["precision"](("without", "with"), _stack_bits(glances), included.astype(np.int64))
-
-    def compute_log_odds(glance: _Glance) -> float:
-        without, with_canary = score(_stack_bits([glance]))[0]
-        return float(with_canary - without)
-
-    return compute_log_odds
-
-
-def _stack_bits(glances: Sequence[_Glance]) -> Outputs:
-    values = np.stack([glance.bits for glance in glances])
-    return Outputs("real", values, (), values.shape[1:])
-
-
-def _make_verdict(claim: TrainingClaim, trainer: _Trainer, event: _Event, counts: EventCounts, start: float) -> Verdict:
+def _make_verdict(claim: TrainingClaim, trainer: _Trainer, event: Event, counts: EventCounts, start: float) -> Verdict:
     runs = counts.runs_with, counts.runs_without
     epsilon = claim.guarantee.epsilon
     lower_bound = bound_epsilon_of_rates(claim.noise, counts, claim.delta, claim.alpha)

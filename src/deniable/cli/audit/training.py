@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.audit.black_box import ConfidenceOption, limit_call_time
+from deniable.cli.audit.black_box import ConfidenceOption, DeltaOption, limit_call_time
 from deniable.cli.audit.values import read_values
 from deniable.cli.callables import import_callable, import_member
 from deniable.cli.choices import TrainingMethodName, TrainingNoiseName
@@ -41,7 +41,6 @@ TargetArgument = Annotated[
     ),
 ]
 ClaimOption = Annotated[float, make_option(CLAIM_PANEL, "--claim", "Epsilon that the training claims for one record.")]
-DeltaOption = Annotated[float, make_option(CLAIM_PANEL, "--delta", "Delta of the claim.")]
 NoiseOption = Annotated[
     TrainingNoiseName,
     make_option(
@@ -235,7 +234,9 @@ def _load_canaries(target: str, source: str | None, records: list[Any], seed: in
             f"--canaries takes at least one of the records, and leaves at least one. Got {count:,} of "
             f"{len(records):,}: take fewer, or give more records."
         )
-    places = set(make_coins("audit training", seed).choice(len(records), count, replace=False).tolist())
+    # A child of the audit's coins, which decide what is there of what is chosen here: they are independent.
+    (coins,) = make_coins("audit training", seed).spawn(1)
+    places = set(coins.choice(len(records), count, replace=False).tolist())
     chosen = [records[place] for place in sorted(places)]
     records[:] = [record for place, record in enumerate(records) if place not in places]
     return chosen

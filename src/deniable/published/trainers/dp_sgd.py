@@ -82,7 +82,7 @@ class TrainerCase:
         delta: claimed.
         noise: ``gaussian`` where the claim is that of Gaussian noise without sampling.
         runs: of `audit_worst_case`.
-        facts_seed: of the two runs that show facts.
+        facts_seed: of the runs that show facts.
     """
 
     records: tuple[Any, ...]
@@ -115,7 +115,7 @@ class TrainerCase:
         )
 
     def judge_facts(self, train: TrainFunction) -> Verdict:
-        """Return what two runs prove: of the step if its sum moves too far, else of the whole accounting."""
+        """Return what facts prove: of the step if its sum moves too far, else of the whole accounting."""
         facts = collect_training_facts(
             train, self.records, self.canary, self.guarantee, other=self.other, seed=self.facts_seed
         )
