@@ -150,10 +150,9 @@ _SMALL = (1.0, 3.0, 10.0)
 
 
 def draw_methods(metric: str, *, has_labels: bool = False) -> tuple[Line, ...]:
-    """Return all methods by one metric."""
-    return tuple(
-        Line(name, metric, style, colour, None if has_labels else "") for name, (style, colour) in _LOOKS.items()
-    )
+    """Return all methods by one metric; those that release no vector have none that is named from it."""
+    names = VECTORS if metric.endswith("from the vector") else tuple(_LOOKS)
+    return tuple(Line(name, metric, *_LOOKS[name], None if has_labels else "") for name in names)
 
 
 def draw_success(title: str, metric: str, permitted: str) -> Panel:
