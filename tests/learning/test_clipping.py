@@ -10,7 +10,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from deniable import InputError
-from deniable.learning.clipping import _CLIP_SLACK, sum_clipped_gradients
+from deniable.learning.clipping import _CLIP_SLACK, _unfold_patches, sum_clipped_gradients
 from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture
 
 LAYERS = {
@@ -245,3 +245,19 @@ def test_a_network_of_one_layer():
     assert sums.keys() == dict(network.named_parameters()).keys()
     for name, gradients in oracle(network, views, labels).items():
         torch.testing.assert_close(sums[name], gradients.sum(0))
+
+
+@pytest.mark.parametrize("layout", ["rows", "channels last", "cropped"])
+@pytest.mark.parametrize(
+    "options",
+    [{}, {"padding": 2}, {"stride": 2}, {"stride": (1, 3), "padding": (1, 2)}, {"dilation": (2, 1), "padding": (0, 1)}],
+)
+def test_patches_are_those_of_torch(options, layout):
+    layer = nn.Conv2d(2, 3, (3, 4), **options)
+    images = random(5, 2, 11, 12)
+    if layout == "channels last":
+        images = images.to(memory_format=torch.channels_last)
+    if layout == "cropped":
+        images = images[1:, :, 2:, 3:]
+    expected = nn.functional.unfold(images, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
+    assert torch.equal(_unfold_patches(layer, images), expected)
