@@ -20,6 +20,8 @@ from typing import Any
 
 from PIL import Image
 
+from deniable.serve.limits import EPSILON_LADDER
+
 ROOT = Path(__file__).parents[1]
 SECONDS = 600
 COLOURS = 64
@@ -76,7 +78,7 @@ def show_try(page: Any, folder: Path) -> None:  # noqa: ANN401
     page.set_input_files("#try-file", folder / "letters.csv")
     page.locator("#try-column").select_option("letter")
     page.locator("#try-ladder:empty").wait_for(state="attached")
-    page.locator("#try-epsilon[max='13']").wait_for()
+    page.locator(f"#try-epsilon[max='{len(EPSILON_LADDER) - 1}']").wait_for()
     page.get_by_role("button", name="Privatize").click()
     page.locator("#try-result").wait_for()
 

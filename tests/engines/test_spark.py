@@ -3,12 +3,14 @@
 import json
 import os
 import shutil
+import subprocess
 import sys
 import threading
 import time
 from pathlib import Path
 
 import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
@@ -17,6 +19,7 @@ from deniable.engines.spark import PartitionPrivatizer, privatize_dataframe
 from deniable.engines.tallies import make_certificate, merge_tallies
 from deniable.engines.tasks import make_layout, pack_release, unpack_release
 from tests.engines.helpers import ROWS, TEXTS, make_table, run_plainly
+from tests.engines.spark_cluster import has_two_hosts, run_cluster
 from tests.text.helpers import MECHANISM
 
 pyspark = pytest.importorskip("pyspark", reason="pyspark is not installed: pip install 'deniable[spark]'")
@@ -24,6 +27,7 @@ if shutil.which("java") is None and "JAVA_HOME" not in os.environ:
     pytest.skip("Spark needs Java, which is not installed", allow_module_level=True)
 
 DIVISION = "which of its rows stand in one part"
+ROOT = Path(__file__).parents[2]
 
 
 @pytest.fixture(scope="module")
@@ -146,12 +150,8 @@ def test_a_killed_worker(spark, release, tmp_path, place):
     assert merge_tallies(tmp_path / "tallies") == tally
 
 
-def test_two_copies_of_each_task(spark, release, tmp_path):
-    """Copies of tasks that run at the same time, one of them slow, give the same texts, and each record counts once.
-
-    Spark copies a slow task to another host alone, of which a test has none; the workers of a local cluster have one
-    host name: here two jobs read one DataFrame.
-    """
+def test_two_jobs_at_the_same_time(spark, release, tmp_path):
+    """Two jobs that read one DataFrame at the same time get the same texts, and each record counts once."""
     plain, _, tally = run_plainly(make_table(), release, tmp_path / "plain")
     df = make_dataframe(spark, 1)
     new = privatize_dataframe(df, release, text="text", id="id", tallies=tmp_path / "tallies")
@@ -163,6 +163,24 @@ def test_two_copies_of_each_task(spark, release, tmp_path):
     for job in jobs:
         job.join()
     assert [table.to_pylist() for table in tables.values()] == [plain.to_pylist()] * 2
+    assert merge_tallies(tmp_path / "tallies") == tally
+
+
+@pytest.mark.skipif(not has_two_hosts(), reason="this machine answers to 127.0.0.1 alone: Spark needs a second host")
+def test_copies_of_slow_tasks(release, tmp_path):
+    """A task that Spark copies to another host because it is slow (speculation) counts once, and its texts are equal.
+
+    The slow attempt has privatized its part, and left its counts, before the copy begins.
+    """
+    plain, _, tally = run_plainly(make_table(), release, tmp_path)
+    with run_cluster(tmp_path) as address:
+        command = [sys.executable, "-m", "tests.engines.spark_cluster", address, str(tmp_path)]
+        environment = os.environ | {"PYSPARK_PYTHON": sys.executable}
+        done = subprocess.run(command, cwd=ROOT, env=environment, capture_output=True, text=True, check=False)
+    assert done.returncode == 0, done.stderr
+    attempts = [tmp_path / f"task-0-attempt-{number}" for number in range(2)]
+    assert len({attempt.read_text("utf-8") for attempt in attempts}) == 2
+    assert pq.read_table(tmp_path / "private").sort_by("id").to_pylist() == plain.to_pylist()
     assert merge_tallies(tmp_path / "tallies") == tally
 
 

@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from deniable.serve.limits import EPSILON_LADDER
 from deniable.serve.page import PAGE_PATHS, build_policy
 from tests.serve.browser import SECONDS, TOKEN, Watch, find_browser, run_service
 from tests.text.helpers import SPACE
@@ -172,10 +173,10 @@ def test_the_slider_speaks_of_the_attacker(open_page):
     """Each step says how many words an attacker names, in words, and the share grows along the slider."""
     page = open_page()
     slider = page.get_by_label("How many words may an attacker name?")
-    expect(slider).to_have_attribute("max", "13")
+    expect(slider).to_have_attribute("max", str(len(EPSILON_LADDER) - 1))
     shares = []
     slider.press("Home")
-    for _ in range(14):
+    for _ in EPSILON_LADDER:
         expect(page.locator("#try-promise")).to_have_text(
             re.compile("An attacker who sees a private word names about .*word")
         )
