@@ -25,7 +25,6 @@ from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
 from deniable.cli.rewrite import run_rewrite
 from deniable.cli.serve import run_serve
-from deniable.cli.start import run  # noqa: F401 - where scripts look that were installed before
 from deniable.cli.streams import prepare_streams
 from deniable.cli.synthesize import run_synthesize
 from deniable.cli.tune import run_tune
