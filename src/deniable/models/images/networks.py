@@ -217,9 +217,8 @@ class NetworkNoise:
         device = generator.device
         if self.law == "gaussian":
             noise = torch.randn(shape, generator=generator, device=device)
-        else:  # the difference of two exponential numbers
-            first, second = torch.empty(2, *shape, device=device).exponential_(generator=generator)
-            noise = first - second
+        else:
+            noise = _draw_laplace(shape, generator)
         noise = noise * self.scale.to(device)
         return noise if self.offset is None else noise + self.offset.to(device)
 
@@ -238,6 +237,15 @@ class NetworkNoise:
             content["offset"],
             None if bounds is None else tuple(bounds),
         )
+
+
+def _draw_laplace(shape: torch.Size, generator: torch.Generator) -> Tensor:
+    """Return Laplace numbers of scale 1, by the inverse of their distribution: several times as fast as exponentials.
+
+    Torch's uniform numbers are multiples of 2^-24 in [0, 1). Half a step further none is 0 or 1, and no number infinite.
+    """
+    centred = torch.rand(shape, generator=generator, device=generator.device).sub_(0.5).add_(2.0**-25)
+    return centred.abs().mul_(-2).log1p_().neg_().copysign_(centred)
 
 
 def compute_noisy_scores(
