@@ -41,6 +41,7 @@ import circles: modules of the wheel that import each other, directly or through
 import argparse
 import ast
 import dataclasses
+import re
 from collections import Counter, defaultdict
 from collections.abc import Iterable, Iterator
 from pathlib import Path
@@ -200,7 +201,9 @@ def find_untested(modules: Iterable[Module], root: Path, tests: Path) -> tuple[l
         count += 1
         relative = module.path.relative_to(root)
         test = tests / relative.with_name(f"test_{relative.name}")
-        if not test.is_file() or "def test_" not in test.read_text(encoding="utf-8"):
+        if not test.is_file() or not re.search(
+            r"^(async )?def test_|^class Test|^    def test_", test.read_text("utf-8"), re.MULTILINE
+        ):
             untested.append(relative.as_posix())
     return untested, count
 

@@ -5,7 +5,6 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.auditing.training.neighbours import NeighbourPair
 from deniable.auditing.training.observation import TrainingPlan, TrainingStep
 from deniable.auditing.training.worst_case import audit_worst_case
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
@@ -114,10 +113,6 @@ def test_a_record_in_the_place_of_the_canary():
     claim = PureDP(0.5, "a claim", adjacency=REPLACED_RECORD)
     assert refute(train, claim, other=-CANARY) == "updates"
     assert lengths == {len(RECORDS) + 1}
-    pair = NeighbourPair([1, 2], 3)
-    assert (pair.with_canary, pair.without_canary, pair.is_removal) == ([1, 2, 3], [1, 2], True)
-    pair = NeighbourPair([1, 2], 3, None)
-    assert (pair.without_canary, pair.is_removal) == ([1, 2, None], False)
 
 
 def test_training_that_ignores_the_record_shows_nothing():

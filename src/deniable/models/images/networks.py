@@ -242,7 +242,7 @@ class NetworkNoise:
 def _draw_laplace(shape: torch.Size, generator: torch.Generator) -> Tensor:
     """Return Laplace numbers of scale 1, by the inverse of their distribution: several times as fast as exponentials.
 
-    Torch's uniform numbers are multiples of 2^-24 in [0, 1). Half a step further none is 0 or 1, and no number infinite.
+    Torch makes multiples of 2^-24 in [0, 1). Half a step further none is 0 or 1, and no Laplace number infinite.
     """
     centred = torch.rand(shape, generator=generator, device=generator.device).sub_(0.5).add_(2.0**-25)
     return centred.abs().mul_(-2).log1p_().neg_().copysign_(centred)
