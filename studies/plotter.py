@@ -69,6 +69,7 @@ def _describe_axis(axis: Axis) -> Description:
 
 def _describe_line(study: Study, panel: Panel, line: Line, rows: Sequence[Row]) -> Description:
     own = [row for row in rows if (row.curve, row.metric) == (line.curve, line.metric)]
+    own.sort(key=lambda row: -math.inf if row.x is None else row.x)  # whatever the order of measurement
     if line.only is not None:
         name, value = line.only
         own = [row for row in own if (other := find_row(rows, row.curve, row.x, name)) and other.value == value]
