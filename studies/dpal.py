@@ -385,10 +385,12 @@ _PERCENT = (0.0, 100.0)
 
 
 def draw_panel(name: str, title: str, metric: str, x: Axis) -> Panel:
-    """Return all systems by one metric."""
+    """Return by one metric all systems of which it is measured."""
+    is_certified = metric.startswith(("certified", "proved"))
     lines = tuple(
         Line(name_curve(name, system), metric, style, colour, title_of)
         for (system, (style, colour)), title_of in zip(_LOOKS.items(), TITLES.values(), strict=True)
+        if (system in CERTIFIED if is_certified else system != "pixeldp")
     )
     return Panel(title, lines, x, Axis("accuracy, %", limits=_PERCENT), (Reference(10),))
 

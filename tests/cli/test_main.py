@@ -59,6 +59,7 @@ def test_an_interruption_that_a_library_swallows():
     code = """
 import os, signal, time
 import deniable.cli.main as module
+from deniable.cli.start import run
 class Swallowing:
     def __del__(self):
         os.kill(os.getpid(), signal.SIGTERM)
@@ -68,7 +69,7 @@ def command():
     del value
     time.sleep(60)
 module.main = command
-module.run()
+run()
 """
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False, timeout=50)
     assert (done.returncode, done.stderr) == (2, "deniable: interrupted: nothing was written.\n")

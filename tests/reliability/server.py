@@ -34,7 +34,7 @@ def run_command(request: dict[str, Any], library: Any, announce: Callable[[], ob
         os.dup2(opened, descriptor)
         os.close(opened)
     sys.argv = ["deniable", *request["arguments"]]
-    from deniable.cli.main import run  # once, by the first command
+    from deniable.cli.start import run  # once, by the first command
 
     signal.signal(signal.SIGINT, signal.default_int_handler)
     for number in (signal.SIGTERM, signal.SIGHUP):  # which a command that ended before ignores
