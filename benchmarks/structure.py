@@ -202,7 +202,7 @@ def find_untested(modules: Iterable[Module], root: Path, tests: Path) -> tuple[l
         relative = module.path.relative_to(root)
         test = tests / relative.with_name(f"test_{relative.name}")
         if not test.is_file() or not re.search(
-            r"^(async )?def test_|^class Test|^    def test_", test.read_text("utf-8"), re.MULTILINE
+            r"^ *(async )?def test_|^class Test", test.read_text("utf-8"), re.MULTILINE
         ):
             untested.append(relative.as_posix())
     return untested, count

@@ -459,7 +459,7 @@ STUDY = Study(
         "epsilon claimed": Metric("epsilon claimed", ".3g"),
         "epsilon at least": Metric("epsilon at least", ".3g"),
         "epsilon, replace one": Metric("epsilon, replace one", ".3g"),
-        "privacy proved": Metric("privacy proved", ".0f"),
+        "privacy proved": Metric("privacy proved (ideal arithmetic)", ".0f"),
         "privacy refuted": Metric("privacy refuted", ".0f"),
         "accuracy": Metric("accuracy without attack", ".1%"),
         "proved": Metric("proved right under every attack", ".1%"),

@@ -154,31 +154,20 @@ def _build_columns(
 def _unfold_patches(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
     """Return (n, in, places) what enters a convolution at each place, as `torch.nn.functional.unfold` does.
 
-    Torch's own function starts its threads anew for each image, and on processors that other programs use too it waits
-    for all of them each time: a hundred times slower than this one copy.
+    Torch's own function starts its threads anew for each image, and waits for all of them each time: long where other
+    programs use the processors too.
 
     Raises:
         InputError: the padding is given in words.
     """
     if isinstance(layer.padding, str):
         raise InputError(f"A convolution's padding must be in pixels. Got {layer.padding!r}.")
-    (top, left), (rows, columns) = layer.padding, layer.kernel_size
-    padded = functional.pad(inputs, (left, left, top, top))
-    down, right = (
-        (size - gap * (kernel - 1) - 1) // step + 1
-        for size, gap, kernel, step in zip(
-            padded.shape[2:], layer.dilation, layer.kernel_size, layer.stride, strict=True
-        )
-    )
-    image, channel, row, column = padded.stride()
-    patches = padded.as_strided(
-        (*inputs.shape[:2], rows, columns, down, right),
-        (
-            image, channel, row * layer.dilation[0], column * layer.dilation[1],
-            row * layer.stride[0], column * layer.stride[1],
-        ),
-    )  # fmt: skip
-    return patches.reshape(len(inputs), inputs.shape[1] * rows * columns, down * right)
+    top, left = layer.padding
+    patches = functional.pad(inputs, (left, left, top, top))
+    for axis, (size, gap, step) in enumerate(zip(layer.kernel_size, layer.dilation, layer.stride, strict=True), 2):
+        patches = patches.unfold(axis, gap * (size - 1) + 1, step)[..., ::gap]
+    # (n, in, height', width', rows, columns), a view
+    return patches.permute(0, 1, 4, 5, 2, 3).flatten(4).flatten(1, 3)
 
 
 def _bound_rounding(products: Tensor, length: int) -> Tensor:
