@@ -16,8 +16,20 @@ from studies.vocabularies import VECTORS
 
 TEXTS = "texts"
 ALONE = {NORMAL: "normal training", IBP: "certified training (IBP)", SETS: "augmented by the substitution sets"}
-SMOOTHED = {"calibrated": (1.25, 1.5), "tight": (1.5,)}
-"""Mechanisms whose laws can be compared between words, so that they certify; and their epsilons in the full grid."""
+SMOOTHED = ("calibrated", "tight")
+"""Mechanisms whose laws can be compared between words, so that they certify."""
+Points = dict[str, tuple[float, ...]]
+"""Mechanism -> ln epsilon of truncated Gumbel, epsilon of the others."""
+POINTS: dict[str, Points] = {
+    "imdb": {
+        GUMBEL: (4.67, 10.0, 17.0, 38.0, 86.0), LAPLACE: (20.0, 60.0, 100.0, 200.0), "calibrated": (1.25, 1.5),
+        "tight": (1.5,),
+    },
+    "nli": {
+        GUMBEL: (4.52, 17.0, 38.0, 86.0), LAPLACE: (20.0, 60.0, 200.0), "calibrated": (1.5,), "tight": (1.5,),
+    },
+}  # fmt: skip
+"""Those of the full grid, by data set."""
 _NEAR = 0.03
 """Difference of two accuracies within which ours and the paper's count as the same; 1,000 texts tell no finer."""
 HALF = 0.5
@@ -217,10 +229,6 @@ def describe_texts(bench: Bench) -> list[Row]:
     ]  # fmt: skip
 
 
-Points = dict[str, tuple[float, ...]]
-"""Mechanism -> ln epsilon of truncated Gumbel, epsilon of the others."""
-
-
 def build_cells(points: dict[str, Points]) -> tuple[tuple[str, str, float | None], ...]:
     """Return for each data set its texts, the models without a mechanism, and each mechanism at each place."""
     return tuple(
@@ -336,9 +344,11 @@ def draw_data_set(name: str) -> tuple[Panel, ...]:
             ("proved", "P", 8, "proved for all choices of the sets"),
         )
     )
+    pairs = dict.fromkeys((each, place) for points in POINTS.values() for each in SMOOTHED for place in points[each])
     smoothed = tuple(
         Line(name_curve(name, mechanism, place), "certified by distance", "-o", colour, f"{mechanism} {place:g}")
-        for colour, (mechanism, place) in enumerate((each, own) for each, places in SMOOTHED.items() for own in places)
+        for colour, (mechanism, place) in enumerate(pairs)
+        if place in POINTS[name][mechanism]
     )
     ticks = tuple((float(number), training) for number, training in enumerate(ALONE))
     return (
@@ -362,8 +372,8 @@ MODEL_CURVES = {
 SMOOTHED_CURVES = {
     name_curve(name, mechanism, place): f"{data_set.title}, smoothed by {mechanism} {place:g}"
     for name, data_set in DATA_SETS.items()
-    for mechanism, places in SMOOTHED.items()
-    for place in places
+    for mechanism in SMOOTHED
+    for place in POINTS[name][mechanism]
 }
 TEXT_CURVES = {
     curve: title
@@ -388,15 +398,7 @@ STUDY = Study(
     "multivariate Laplace with the paper's numbers as hollow marks, and for calibrated and tight; then what attacks by "
     "the substitution sets leave and what is proved, and the certified accuracy of smoothed models by distance.",
     full=Grid(
-        build_cells(
-            {
-                "imdb": {GUMBEL: (4.67, 10.0, 17.0, 38.0, 86.0), LAPLACE: (20.0, 60.0, 100.0, 200.0), **SMOOTHED},
-                "nli": {
-                    GUMBEL: (4.52, 17.0, 38.0, 86.0), LAPLACE: (20.0, 60.0, 200.0), "calibrated": (1.5,),
-                    "tight": (1.5,),
-                },
-            }
-        ),
+        build_cells(POINTS),
         Sizes(Schedule(), Schedule(normal_epochs=15, ibp_epochs=30, augmented_epochs=3, batch=128, smoothed=200)),
     ),
     quick=Grid(

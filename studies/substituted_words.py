@@ -208,6 +208,8 @@ class Pooled(WordMechanism):
         if len(mechanism.space.points) != len(mechanism.space):
             raise InputError("A pool needs a space without words of equal vectors: leave one of each such pair out.")
         self.mechanism, self._pool, self._sizes = mechanism, pool, sizes
+        # Streams ask for the fingerprint with every record, and a pool has megabytes.
+        self._digest = hashlib.blake2b(pool.tobytes() + sizes.tobytes(), digest_size=8).hexdigest()
 
     @property
     def guarantee(self) -> MetricDP:
@@ -218,8 +220,7 @@ class Pooled(WordMechanism):
     @property
     def fingerprint(self) -> str:
         """Of the mechanism and of the pool."""
-        digest = hashlib.blake2b(self._pool.tobytes() + self._sizes.tobytes(), digest_size=8).hexdigest()
-        return f"{self.name}({digest}) {self.mechanism.fingerprint}"
+        return f"{self.name}({self._digest}) {self.mechanism.fingerprint}"
 
     def build_law(self) -> SimulatedLaw:
         """Return the law of draws from the pool."""
