@@ -16,8 +16,8 @@ from studies.vocabularies import VECTORS
 
 TEXTS = "texts"
 ALONE = {NORMAL: "normal training", IBP: "certified training (IBP)", SETS: "augmented by the substitution sets"}
-SMOOTHED = ("calibrated", "tight")
-"""Mechanisms whose laws can be compared between words, so that they certify."""
+SMOOTHED = {"calibrated": 1.5, "tight": 1.5}
+"""Mechanisms whose laws can be compared between words, so that they certify; and the epsilon at which they do."""
 Points = dict[str, tuple[float, ...]]
 """Mechanism -> ln epsilon of truncated Gumbel, epsilon of the others."""
 POINTS: dict[str, Points] = {
@@ -204,7 +204,7 @@ def measure(context: Context, name: str, training: str, place: float | None) -> 
         *(dataclasses.replace(row, x=place) for row in describe_loss(mechanism, curve)),
         *text_models.measure_by_sets(model, curve, place),
         *text_models.measure_under_draws(model, mechanism, curve, place),
-        *(text_models.measure_smoothed(model, mechanism, smoothed_curve) if training in SMOOTHED else ()),
+        *(text_models.measure_smoothed(model, mechanism, smoothed_curve) if place == SMOOTHED.get(training) else ()),
     ]
 
 
@@ -344,11 +344,9 @@ def draw_data_set(name: str) -> tuple[Panel, ...]:
             ("proved", "P", 8, "proved for all choices of the sets"),
         )
     )
-    pairs = dict.fromkeys((each, place) for points in POINTS.values() for each in SMOOTHED for place in points[each])
     smoothed = tuple(
         Line(name_curve(name, mechanism, place), "certified by distance", "-o", colour, f"{mechanism} {place:g}")
-        for colour, (mechanism, place) in enumerate(pairs)
-        if place in POINTS[name][mechanism]
+        for colour, (mechanism, place) in enumerate(SMOOTHED.items())
     )
     ticks = tuple((float(number), training) for number, training in enumerate(ALONE))
     return (
@@ -372,8 +370,7 @@ MODEL_CURVES = {
 SMOOTHED_CURVES = {
     name_curve(name, mechanism, place): f"{data_set.title}, smoothed by {mechanism} {place:g}"
     for name, data_set in DATA_SETS.items()
-    for mechanism in SMOOTHED
-    for place in POINTS[name][mechanism]
+    for mechanism, place in SMOOTHED.items()
 }
 TEXT_CURVES = {
     curve: title

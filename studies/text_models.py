@@ -163,7 +163,7 @@ def measure_under_draws(model: LazyModel, mechanism: WordMechanism, curve: str, 
 def measure_smoothed(model: LazyModel, mechanism: WordMechanism, curve: str) -> Iterator[Row]:
     """Yield what is certified of a model smoothed by the mechanism that its copies came from."""
     bench, sizes = model.bench, model.bench.sizes
-    some = bench.test.take(np.arange(min(sizes.smoothed, len(bench.test))))
+    some = draw_documents(bench.test, sizes.smoothed, bench.context.derive_seed(bench.name, "smoothed"))
     found = certify_texts(
         mechanism,
         model.load().network.make_scorer(some),
@@ -179,6 +179,12 @@ def measure_smoothed(model: LazyModel, mechanism: WordMechanism, curve: str) -> 
         yield row_of(curve, distance, "certified by distance", share)
     for count, share in zip(CHANGES, found.accuracy_at_changes(labels, CHANGES), strict=True):
         yield row_of(curve, float(count), "certified by changes", share)
+
+
+def draw_documents(documents: Documents, count: int, seed: int) -> Documents:
+    """Return so many documents at random, in their order: the first of a table may all be of one class."""
+    order = np.random.default_rng(seed).permutation(len(documents))
+    return documents.take(np.sort(order[:count]))
 
 
 def row_of_hits(curve: str, place: float | None, metric: str, hits: Hits) -> Row:

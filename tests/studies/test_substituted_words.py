@@ -9,6 +9,7 @@ import pytest
 
 from deniable.core.errors import InputError
 from deniable.core.randomness import Streams, derive_stream_start
+from deniable.models.text.documents import Documents, IndexedTexts
 from deniable.space import Space
 from deniable.words.multivariate_laplace import MultivariateLaplace
 from deniable.words.tem import TEM
@@ -64,6 +65,18 @@ def test_missing_columns_are_named(tables):
     pq.write_table(pa.table({"text": ["zzz"], "label": [1]}), tables / "test.parquet")
     with pytest.raises(InputError, match=r"^No text of test\.parquet has a class and a word of "):
         load(tables)
+
+
+def test_documents_are_drawn_of_all_classes():
+    """Of a table that is sorted by class some of both are drawn, each once and in order; of a short one, all."""
+    text_models = pytest.importorskip("studies.text_models")
+    texts = IndexedTexts(np.arange(100, dtype=np.int32), np.arange(101))
+    documents = Documents(texts, np.repeat([0, 1], 50), ("0", "1"))
+    some = text_models.draw_documents(documents, 20, 0)
+    assert len(some) == 20
+    assert 0 < some.labels.sum() < 20
+    assert (np.diff(some.texts.words) > 0).all()
+    assert len(text_models.draw_documents(documents, 500, 0)) == 100
 
 
 def test_copies_follow_their_texts(tables):
