@@ -3,8 +3,10 @@
 import math
 
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
-from deniable.core.numbers import find_root, format_exact, format_number, round_down
+from deniable.core.numbers import find_root, format_exact, format_lower, format_number, format_upper, round_down
 
 
 @pytest.mark.parametrize(
@@ -21,6 +23,35 @@ def test_numbers_that_are_read_back(value):
     """An exact number is read back as the same float, without decimals that it does not need."""
     assert float(format_exact(value)) == value
     assert len(format_exact(value)) <= len(repr(value))
+
+
+@pytest.mark.parametrize(
+    ("value", "upper", "lower"),
+    [
+        (163.42, "164", "163"),
+        (1930.22, "1,931", "1,930"),
+        (1930.0, "1,930", "1,930"),
+        (999.6, "1,000", "999"),
+        (2.3, "2.3", "2.3"),
+        (0.1, "0.1", "0.1"),
+        (1.00049, "1.01", "1"),
+        (-2.346, "-2.34", "-2.35"),
+        (1e-6, "1e-06", "1e-06"),
+        (1.2345e20, "1.24e+20", "1.23e+20"),
+        (math.inf, "inf", "inf"),
+        (0.0, "0", "0"),
+    ],
+)
+def test_bounds_for_people(value, upper, lower):
+    """An upper bound is rounded up and a lower bound down; what needs no rounding is shown as it is."""
+    assert (format_upper(value), format_lower(value)) == (upper, lower)
+
+
+@given(st.floats(allow_nan=False, allow_infinity=False), st.integers(1, 15))
+def test_bounds_hold_as_printed(value, digits):
+    """What is printed bounds the value from the side that it is printed for, however many digits are asked for."""
+    upper, lower = (float(text.replace(",", "")) for text in (format_upper(value, digits), format_lower(value, digits)))
+    assert lower <= value <= upper
 
 
 @pytest.mark.parametrize("value", [2.551025532987, 9.99999999999e-7, 12345678912345.0, 1.0, 0.3, 0.100000001])

@@ -1,8 +1,11 @@
 """How numbers read, the same in every command, certificate and page; rounding, and roots of functions."""
 
 import decimal
+import math
 from collections.abc import Callable
 
+_LARGEST_WHOLE = 10**15
+"""Numbers from which on powers of ten are shown."""
 _WHOLE_FROM = 100
 """Numbers from which on no decimals are shown."""
 
@@ -16,6 +19,33 @@ def format_exact(value: float) -> str:
     """Return the shortest decimal number that is read back as the very same float."""
     short_text = f"{value:g}"
     return short_text if float(short_text) == value else repr(float(value))
+
+
+def format_upper(value: float, digits: int = 3) -> str:
+    """Return the least decimal number that is at least a value: how every upper bound is shown.
+
+    Args:
+        value: of either sign, or infinite.
+        digits: significant digits, at most 15; numbers of more digits before the point are shown whole.
+    """
+    return _format_outward(value, digits, decimal.ROUND_CEILING)
+
+
+def format_lower(value: float, digits: int = 3) -> str:
+    """Return the largest decimal number that is at most a value: how every lower bound is shown; see `format_upper`."""
+    return _format_outward(value, digits, decimal.ROUND_FLOOR)
+
+
+def _format_outward(value: float, digits: int, rounding: str) -> str:
+    """Return a number rounded one way; what has no more digits than asked for is shown as it is read."""
+    if not math.isfinite(value):
+        return f"{value:g}"
+    number = decimal.Decimal(repr(float(value)))
+    rounded = decimal.Context(prec=digits, rounding=rounding).plus(number)
+    if 10**digits <= abs(rounded) < _LARGEST_WHOLE:
+        return f"{int(number.to_integral_value(rounding)):,}"
+    # A float tells 15 decimal digits apart, so that formatting what was rounded rounds no more.
+    return f"{float(rounded):,.{digits}g}"
 
 
 def round_down(value: float, digits: int) -> float:
