@@ -7,6 +7,7 @@ import subprocess
 import pytest
 
 from deniable import TEM, Space, TruncatedGumbel, recovery, verify
+from deniable.core.numbers import as_percent, format_upper
 from tests.cli.programs import PROGRAM
 from tests.messages import select_messages
 
@@ -63,7 +64,10 @@ def test_explain_under_public_counts(call, place):
     result = call("explain", "london", *options)
     assert result.code == 0
     found = recovery(TEM(Space.load("space.npz"), epsilon=2.0), {"food": 3, "london": 1})
-    assert f"names {100 * found:.1f} % of words, if words follow the counts of 'counts.csv' (" in result.text
+    assert (
+        f"names {format_upper(as_percent(found), decimals=1)} % of words, if words follow the counts of 'counts.csv' ("
+        in result.text
+    )
     assert "without the output: 75.0 %" in result.text
     assert result.err == "counts.csv: zork not in the vocabulary, left out\n"
 

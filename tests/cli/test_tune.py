@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable import Space, recovery
-from deniable.core.numbers import format_number
+from deniable.core.numbers import as_percent, format_upper
 from deniable.registry.words import WORD_MECHANISMS
 
 GOOD, BAD = ("good", "great", "food"), ("bad", "was", "red")
@@ -72,8 +72,9 @@ def test_recovery(tune, run, mechanism):
     if made["name"] != "multivariate-laplace":
         found = recovery(WORD_MECHANISMS[made["name"]](Space.load("space.npz"), epsilon=made["epsilon"]))
         assert 0.4 < found <= 0.5
+        success = f"names {format_upper(as_percent(found), decimals=1)} % of words"
         for line in (lines["attacker"], certificate["attacker"]):
-            assert f"names {100 * found:.1f} % of words, if words follow Zipf's law by the space's ranks (" in line
+            assert f"{success}, if words follow Zipf's law by the space's ranks (" in line
     assert "without the output: 30.1 %" in lines["attacker"]
     assert lines["verification"].startswith("proved")
     assert "chosen" not in lines
@@ -102,7 +103,7 @@ def test_whole_records(tune, run):
         median, 1e-6
     )
     assert certificate["documents"][0]["pure"]["epsilon"] == whole.pure.epsilon
-    assert f"the median record, {median} words: epsilon {format_number(whole.pure.epsilon)}" in line
+    assert f"the median record, {median} words: epsilon {format_upper(whole.pure.epsilon)}" in line
 
 
 @pytest.mark.parametrize("goal", [("--max-recovery", "0.6"), ("--min-kept", "0.4")])
@@ -128,7 +129,7 @@ def test_the_prior_is_that_of_the_input(tune, place):
     mechanism = WORD_MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon)
     found = recovery(mechanism, {"the": 6, "food": 3, "dog": 1})
     assert 0.65 < found <= 0.7
-    assert f"names {100 * found:.1f} % of words" in lines["attacker"]
+    assert f"names {format_upper(as_percent(found), decimals=1)} % of words" in lines["attacker"]
     assert "without the output: 60.0 %" in lines["attacker"]
 
 
@@ -141,7 +142,10 @@ def test_public_counts(tune, place):
     lines = printed(result)
     epsilon = float(lines["choice"].split()[-1])
     found = recovery(WORD_MECHANISMS["tem"](Space.load("space.npz"), epsilon=epsilon), {"the": 6, "food": 3, "dog": 1})
-    assert f"names {100 * found:.1f} % of words, if words follow the counts of 'counts.txt' (" in lines["attacker"]
+    assert (
+        f"names {format_upper(as_percent(found), decimals=1)} % of words, if words follow the counts of 'counts.txt' ("
+        in lines["attacker"]
+    )
     assert "without the output: 60.0 %" in lines["attacker"]
     command = shlex.split(lines["run"])
     assert command[command.index("--prior") + 1] == "counts.txt"
@@ -190,7 +194,7 @@ def test_numbers_of_long_records(tune, run, place):
     assert float(epsilon.replace(",", "")) > 1000
     assert re.fullmatch(r"\d{1,3}(,\d{3})+", epsilon)
     text = (place / "in.private.csv.certificate.json").read_text("utf-8")
-    assert format_number(json.loads(text)["documents"][0]["pure"]["epsilon"]) == epsilon
+    assert format_upper(json.loads(text)["documents"][0]["pure"]["epsilon"]) == epsilon
 
 
 def test_the_printed_epsilons(tune, place):

@@ -10,6 +10,7 @@ import pytest
 from deniable.comparison.page import build_charts, render_page
 from deniable.comparison.recommendation import recommend_release
 from deniable.comparison.report import build_report
+from deniable.core.numbers import as_percent, format_exact, format_lower, format_upper
 
 NUMBER = re.compile(r"-?\d[\d,]*(?:\.\d+)?")
 
@@ -62,9 +63,10 @@ def list_spellings(leaves):
         if isinstance(leaf, str):
             spellings |= set(NUMBER.findall(leaf))
         elif isinstance(leaf, int | float) and not isinstance(leaf, bool):
-            for scale, digits in itertools.product((1, 100), range(4)):
-                spellings |= {f"{scale * leaf:.{digits}f}", f"{scale * leaf:,.{digits}f}"}
-            spellings |= {f"{leaf:g}", f"{leaf:.3g}", f"{leaf:,.0f}"}
+            for number, digits in itertools.product((leaf, as_percent(leaf)), range(4)):
+                spellings |= {f"{number:.{digits}f}", f"{number:,.{digits}f}"}
+                spellings |= {format_lower(number, decimals=digits), format_upper(number, decimals=digits)}
+            spellings |= {format_exact(leaf), format_upper(leaf)}
     return spellings
 
 

@@ -3,8 +3,7 @@
 import json
 
 from deniable.comparison.recommendation import recommend_release
-from deniable.comparison.report import build_report, format_interval, list_release_facts
-from deniable.core.intervals import as_exact_estimate, estimate_share
+from deniable.comparison.report import build_report, list_release_facts
 
 
 def test_every_release_has_the_same_facts(comparison):
@@ -40,9 +39,3 @@ def test_no_text_of_the_table(comparison):
     text = build_report(comparison, recommend_release(comparison), "", "").to_text()
     assert "the food the" not in text
     assert "london paris" not in text
-
-
-def test_intervals():
-    """A measured figure stands with its interval, an exact one says that it is exact."""
-    assert format_interval(estimate_share(1, 2), 100, 1, " %") == "50.0 % (1.3 to 98.7)"
-    assert format_interval(as_exact_estimate(0.25), 1, 2) == "0.25 (exact)"

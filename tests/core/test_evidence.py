@@ -33,11 +33,11 @@ def test_records_cannot_be_changed():
 @pytest.mark.parametrize(
     ("loss", "text"),
     [
-        (math.log(8), "output 'tokyo' is 8 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (2.0795, "output 'tokyo' is 8 times as likely from 'paris' as from 'london', 1.5 apart"),
         (0.0, "output 'tokyo' is 1 times as likely from 'paris' as from 'london', 1.5 apart"),
-        (math.log(999.9), "output 'tokyo' is 999.9 times as likely from 'paris' as from 'london', 1.5 apart"),
-        (math.log(10) * 20, "output 'tokyo' is 10^20.0 times as likely from 'paris' as from 'london', 1.5 apart"),
-        (5000.0, "output 'tokyo' is 10^2171.5 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (math.log(999.9), "output 'tokyo' is 999 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (46.1, "output 'tokyo' is 10^20.0 times as likely from 'paris' as from 'london', 1.5 apart"),
+        (5000.0, "output 'tokyo' is 10^2171.4 times as likely from 'paris' as from 'london', 1.5 apart"),
         (math.inf, "output 'tokyo' comes from 'paris' but never from 'london', 1.5 apart"),
     ],
 )
@@ -53,7 +53,7 @@ def test_a_witness_in_words(loss, text):
         ({"epsilon": 2.0}, "proved: claimed epsilon 2, exact 2, 0 % of it unused"),
         (
             {"status": "refuted", "epsilon": 4.0, "lower_bound": 3.9999995},
-            "refuted: claimed epsilon 2, true epsilon >= 4",
+            "refuted: claimed epsilon 2, true epsilon >= 3.99999",
         ),
         (
             {"status": "refuted", "epsilon": math.inf, "lower_bound": math.inf},

@@ -113,8 +113,10 @@ def test_composition_without_a_metric_is_as_good_as_its_worse_part(guarantee, st
 def test_short_forms_without_a_metric():
     """The short forms have epsilon in six digits, and delta."""
     assert str(PURE) == "12.3457-DP"
+    assert str(dn.PureDP(2.3, "T")) == "2.3-DP"
+    assert str(dn.ApproxDP(1.00000001, 1.0000001e-6, "T")) == "(1.00001, 1.00001e-06)-DP"
     assert str(APPROXIMATE) == "(3, 1e-06)-DP"
-    assert str(dn.PureDP(1234567.0, "T")) == "1.23457e+06-DP"
+    assert str(dn.PureDP(1234567.0, "T")) == "1,234,567-DP"
 
 
 def test_units_and_adjacencies():

@@ -1,6 +1,8 @@
 """Estimates: their intervals hold the value, stay within bounds, and cover the true number as often as they say."""
 
 import dataclasses
+import decimal
+import re
 
 import numpy as np
 import pytest
@@ -170,10 +172,33 @@ def test_nothing_to_estimate_from():
 def test_as_text():
     """An estimate is written with its interval, an exact number without one."""
     found = Estimate(0.25, 0.1234567, 0.5, 0.95, 10, "any")
-    assert str(found) == "0.25 (0.1235 to 0.5)"
-    assert found.format_percent() == "25.0 % (12.3 to 50.0)"
+    assert str(found) == "0.25 (0.1234 to 0.5)"
+    assert found.format_percent() == found.format_success() == "25.0 % (12.3 to 50.0)"
+    assert found.format_decimals(2) == "0.25 (0.12 to 0.50)"
     assert (str(as_exact_estimate(0.25)), as_exact_estimate(0.25).format_percent()) == ("0.25 (exact)", "25.0 %")
     assert dataclasses.replace(found, count=0).format_percent() == "25.0 %"
+    assert as_exact_estimate(0.25).format_decimals(2) == "0.25 (exact)"
+
+
+@given(st.integers(1, 10_000), st.integers(0, 10_000))
+def test_intervals_are_shown_outward(count, hits):
+    """As shown, an interval holds the one that was computed, and the number lies in it."""
+    found = estimate_share(min(hits, count), count)
+    for scale, text in (
+        (1, str(found)),
+        (100, found.format_percent().replace(" %", "")),
+        (1, found.format_decimals(3)),
+    ):
+        value, low, high = map(decimal.Decimal, re.fullmatch(r"(\S+) \((\S+) to (\S+)\)", text).groups())
+        assert low <= scale * decimal.Decimal(repr(found.low)) <= scale * decimal.Decimal(repr(found.high)) <= high
+        assert low <= value <= high
+
+
+@given(st.floats(0, 1))
+def test_an_exact_success_is_rounded_up(share):
+    """No guesser names more than what is shown of an exact success."""
+    shown = decimal.Decimal(as_exact_estimate(share).format_success().removesuffix(" %"))
+    assert 0 <= shown - 100 * decimal.Decimal(repr(share)) <= decimal.Decimal("0.1")
 
 
 @pytest.mark.parametrize("count", [4, 5, 9, 100, 10_000])

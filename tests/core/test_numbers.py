@@ -1,21 +1,28 @@
 """Numbers for people, numbers that are read back, rounding and roots."""
 
+import decimal
 import math
 
+import mpmath
 import pytest
-from hypothesis import given
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.core.numbers import find_root, format_exact, format_lower, format_number, format_upper, round_down
-
-
-@pytest.mark.parametrize(
-    ("value", "text"),
-    [(2613.4, "2,613"), (100.0, "100"), (99.96, "100"), (12.345, "12.3"), (0.012345, "0.0123"), (7e9, "7,000,000,000")],
+from deniable.core.numbers import (
+    as_percent,
+    find_root,
+    format_exact,
+    format_lower,
+    format_odds,
+    format_upper,
+    round_down,
+    round_up,
 )
-def test_numbers_for_people(value, text):
-    """A number has three figures, or from 100 on is whole with separators, and never has an exponent there."""
-    assert format_number(value) == text
+
+
+def parse(text):
+    """Return what a reader takes a number for, exactly."""
+    return decimal.Decimal(text.replace(",", ""))
 
 
 @pytest.mark.parametrize("value", [2.49, 3.0, 0.1 + 0.2, 1 / 3, 1234567.25, 1e-9, 5e22])
@@ -54,13 +61,66 @@ def test_bounds_hold_as_printed(value, digits):
     assert lower <= value <= upper
 
 
-@pytest.mark.parametrize("value", [2.551025532987, 9.99999999999e-7, 12345678912345.0, 1.0, 0.3, 0.100000001])
-@pytest.mark.parametrize("digits", [3, 9])
-def test_rounding_down(value, digits):
-    """It never goes up, by less than a unit of the last digit down, and leaves what it has rounded."""
-    rounded = round_down(value, digits)
-    assert rounded <= value < rounded * (1 + 1.001 * 10.0 ** (1 - digits))
-    assert float(f"{rounded:.{digits}g}") == rounded == round_down(rounded, digits)
+@pytest.mark.parametrize(
+    ("value", "decimals", "upper", "lower"),
+    [
+        (12.34, 1, "12.4", "12.3"),
+        (12.3, 1, "12.3", "12.3"),
+        (0.0004, 3, "0.001", "0.000"),
+        (-0.04, 1, "0.0", "-0.1"),
+        (100.0, 1, "100.0", "100.0"),
+        (1234.5, 0, "1,235", "1,234"),
+        (math.inf, 1, "inf", "inf"),
+        (1e300, 0, f"{10**300:,}", f"{10**300:,}"),
+    ],
+)
+def test_bounds_in_columns(value, decimals, upper, lower):
+    """With a number of decimals the same holds, and columns keep their width."""
+    assert (format_upper(value, decimals=decimals), format_lower(value, decimals=decimals)) == (upper, lower)
+
+
+@given(st.floats(0, 1), st.integers(0, 6))
+@example(0.07, 1)
+@example(0.12300000000000001, 1)
+@example(0.57, 0)
+def test_shares_in_percent(share, decimals):
+    """A share in percent is scaled without rounding, and then bounds the share from its side by less than a digit."""
+    percent = decimal.Decimal(repr(share)).scaleb(2)
+    upper = parse(format_upper(as_percent(share), decimals=decimals))
+    lower = parse(format_lower(as_percent(share), decimals=decimals))
+    assert lower <= percent <= upper
+    assert upper - lower <= decimal.Decimal(1).scaleb(-decimals)
+    assert parse(format_exact(as_percent(share))) == percent == parse(format_exact(as_percent(share)))
+
+
+def test_odds():
+    """Odds are plain figures below 1,000, powers of ten beyond, and bound the exact ones from their side."""
+    losses = [number / 40 for number in range(1, 1000)]
+    with mpmath.workdps(60):
+        for loss in losses:
+            upper, lower = format_odds(loss, format_upper), format_odds(loss, format_lower)
+            (low, high) = (
+                mpmath.mpf(10) ** mpmath.mpf(text[3:]) if text.startswith("10^") else mpmath.mpf(text.replace(",", ""))
+                for text in (lower, upper)
+            )
+            assert low < mpmath.exp(mpmath.mpf(loss)) < high <= low * mpmath.mpf(10) ** mpmath.mpf("0.1001")
+            assert upper.startswith("10^") == (loss >= math.log(1000))
+    assert (format_odds(0.0, format_upper), format_odds(0.0, format_lower)) == ("1", "1")
+    assert format_odds(math.log(6.31) + 1e-9, format_upper) == "6.32"
+    assert format_odds(math.inf, format_upper) == "10^inf"
+
+
+@given(st.floats(1e-300, 1e300), st.integers(1, 12))
+@example(999.96, 4)
+@example(0.1 + 0.2, 4)
+@example(9.99999999999e-7, 9)
+def test_rounded_numbers(value, digits):
+    """Rounded numbers lie on their side by less than a unit of the last digit, and are left when rounded again."""
+    down, up = round_down(value, digits), round_up(value, digits)
+    assert down <= value <= up
+    assert up <= down * (1 + 1.001 * 10.0 ** (1 - digits))
+    for rounded in (down, up):
+        assert float(f"{rounded:.{digits}g}") == rounded == round_down(rounded, digits) == round_up(rounded, digits)
 
 
 @pytest.mark.parametrize(

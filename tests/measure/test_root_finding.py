@@ -8,7 +8,7 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.core.errors import InputError
-from deniable.measure.root_finding import find_crossing, round_significant
+from deniable.measure.root_finding import find_crossing
 
 
 class CountedQuantity:
@@ -142,35 +142,3 @@ def test_levels_off_below():
             max_ratio=1.01,
             name="tem",
         )
-
-
-@given(number=st.floats(1e-6, 1e9), digits=st.integers(1, 6))  # the rounding itself allows an error of 1e-8
-@example(number=999.96, digits=4)
-@example(number=1000.0, digits=4)
-@example(number=0.001, digits=4)
-@example(number=0.1 + 0.2, digits=4)
-def test_rounded(number, digits):
-    """Rounded numbers are on the right side, no farther than a unit of the last digit, and have so many digits."""
-    down, up = (round_significant(number, digits, upward=up) for up in (False, True))
-    assert down <= number * (1 + 1e-8)
-    assert up >= number * (1 - 1e-8)
-    assert up - down <= 1.0001 * 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
-    for found_number in (down, up):
-        assert float(f"{found_number:.{digits}g}") == found_number
-        assert (
-            round_significant(found_number, digits, upward=True)
-            == round_significant(found_number, digits, upward=False)
-            == found_number
-        )
-
-
-@pytest.mark.parametrize(
-    ("number", "up", "expected"),
-    [
-        (1.23456, False, 1.234), (1.23456, True, 1.235), (999.96, True, 1000.0), (999.96, False, 999.9),
-        (2.0, True, 2.0), (2.0, False, 2.0), (1.0001e-3, True, 1.001e-3), (12345678.0, False, 12340000.0),
-    ],
-)  # fmt: skip
-def test_four_digits(number, up, expected):
-    """Four digits, up or down."""
-    assert round_significant(number, 4, upward=up) == expected

@@ -8,6 +8,7 @@ import pytest
 import torch
 
 from deniable import __version__
+from deniable.core.numbers import format_lower
 from deniable.registry.methods import METHODS_WITH_DELTA, REWRITING_METHODS
 from deniable.rewriting.certificate import (
     REWRITE_CERTIFICATE_SCHEMA,
@@ -103,7 +104,7 @@ def test_a_refuted_method_is_told(name):
     assert made.meaning[0].startswith("the claim is false: ")
     assert ("without bound" in made.meaning[0]) == (name == "dptext")
     assert "treat them as not private" in made.meaning[1]
-    least = "inf" if name == "dptext" else f"{5 * math.sqrt(8):.6g}"
+    least = "inf" if name == "dptext" else format_lower(5 * math.sqrt(8), 6)
     assert f"verification   refuted: true epsilon >= {least}\n" in made.summary()
     assert "at most" not in "".join(made.meaning)
 
@@ -123,7 +124,7 @@ def test_a_seed_is_told(name):
 def test_meaning():
     """A proved release says whom it holds for, what the odds are, and that texts of one person add up."""
     pure, approximate = certificate("tokens").meaning, certificate("adept-gaussian").meaning
-    assert pure[0] == "one new text changes anyone's odds between any two private texts at most 148-fold"
+    assert pure[0] == "one new text changes anyone's odds between any two private texts at most 149-fold"
     assert approximate[0] == f"{pure[0]}, with delta 1e-05 on top"
     assert "text as a whole" in pure[1]
     assert "word by word" in pure[1]

@@ -1,8 +1,10 @@
 """What a certificate says, and what it must not say."""
 
 import dataclasses
+import html
 import json
 import math
+import re
 from collections import Counter
 
 import pytest
@@ -26,8 +28,13 @@ from deniable import (
 )
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import encode_guarantee
-from deniable.text.certificate import choose_example_words, describe_attacker, describe_expected_kept
-from deniable.text.release_certificate import format_odds
+from deniable.core.numbers import as_percent, format_lower, format_odds, format_upper
+from deniable.text.certificate import (
+    choose_example_words,
+    describe_attacker,
+    describe_expected_kept,
+    format_total_loss,
+)
 from deniable.text.tables.layout import CopiedContent
 from deniable.words.laws.exponential import ExponentialKernel
 from deniable.words.prior import build_prior
@@ -252,7 +259,7 @@ def test_a_refuted_claim_is_told():
     assert made.verification["status"] == "refuted"
     least = made.verification["lower_bound"]
     assert least > 1.0
-    assert f"verification   refuted: true epsilon >= {least:.6g}" in made.summary()
+    assert f"verification   refuted: true epsilon >= {format_lower(least, 6)}" in made.summary()
 
 
 def test_documents():
@@ -281,15 +288,20 @@ def test_documents_without_words(lengths, documents):
 
 def test_attacker():
     """The attacker's success is that of `recovery` where the law is known, and called a lower bound elsewhere."""
-    blind = 100 / sum(1 / rank for rank in range(1, len(WORDS) + 1))
+    blind = as_percent(1 / sum(1 / rank for rank in range(1, len(WORDS) + 1)))
     made = certificate()
     condition = "if words follow Zipf's law by the space's ranks"
-    assert f"names {100 * recovery(MECHANISM):.1f} % of words, {condition} (" in made.attacker
+    assert (
+        f"names {format_upper(as_percent(recovery(MECHANISM)), decimals=1)} % of words, {condition} (" in made.attacker
+    )
     assert f"without the output: {blind:.1f} %" in made.attacker
     assert f"attacker       {made.attacker}" in made.summary()
     assert "at least" not in made.attacker
     assert "names at least " in certificate(MultivariateLaplace(SPACE, epsilon=2.0)).attacker
-    assert f"at least {blind:.1f} %" in certificate(MultivariateLaplace(SPACE, epsilon=1e-3)).attacker
+    assert (
+        f"at least {format_lower(blind, decimals=1)} %"
+        in certificate(MultivariateLaplace(SPACE, epsilon=1e-3)).attacker
+    )
 
 
 @pytest.mark.parametrize("kind", [TEM, MultivariateLaplace])
@@ -301,7 +313,7 @@ def test_figures_under_public_counts_name_them(kind):
     assert ", if words follow the counts of 'counts.txt' (without the output: 75.0 %; " in line
     assert kept == f"{mechanism.expected_kept_share(counts)} of words, if words follow the counts of 'counts.txt'"
     if kind is TEM:
-        assert f"names {100 * recovery(mechanism, counts):.1f} % of words" in line
+        assert f"names {format_upper(as_percent(recovery(mechanism, counts)), decimals=1)} % of words" in line
 
 
 @pytest.mark.parametrize("line", [describe_attacker, describe_expected_kept])
@@ -348,7 +360,7 @@ def test_meaning_uses_true_distances():
         <= sorted(distances)[len(distances) // 2]
     )
     text = certificate().meaning[0]
-    assert f"{format_odds(MECHANISM.guarantee.loss(SPACE.distance(word, near)))}-fold" in text
+    assert f"{format_odds(MECHANISM.guarantee.loss(SPACE.distance(word, near)), format_upper)}-fold" in text
 
 
 def test_examples_in_a_space_of_two():
@@ -373,3 +385,33 @@ def test_odds_of_what_is_only_claimed_are_conditional():
     claimed, proved = certificate(TruncatedGumbel(SPACE, epsilon=60.0)).meaning, certificate().meaning
     assert claimed[0].startswith("if the guarantee holds, which is claimed: one output word changes anyone's odds")
     assert proved[0].startswith("one output word changes anyone's odds")
+
+
+@given(st.floats(0.01, 1e6), st.floats(0.01, 1e6), st.sampled_from([1e-6, 1 / 300_000]))
+def test_a_whole_record_has_what_is_printed(pure, approximate, delta):
+    """Both epsilons of a record are printed rounded up, and delta is not rounded down."""
+    composed = {"epsilon": approximate, "delta": delta, "status": "proved"}
+    numbers = re.findall(
+        r"(?:epsilon|or|delta) (\S+?)(?=,? |$)", format_total_loss({"pure": {"epsilon": pure}, "approximate": composed})
+    )
+    shown = [float(number.replace(",", "")) for number in numbers]
+    expected = [pure, approximate, delta] if approximate < pure else [pure]
+    assert all(one >= other for one, other in zip(shown, expected, strict=True))
+    assert (
+        format_total_loss({"pure": {"epsilon": 1930.22}, "approximate": {**composed, "epsilon": 2e3}})
+        == "epsilon 1,931"
+    )
+
+
+def test_odds_of_the_meaning_are_not_rounded_down():
+    """What a certificate says of two words is at least e to the loss between them, at every distance."""
+    for epsilon in (0.31, 1.0, 2.3):
+        mechanism = TEM(SPACE, epsilon=epsilon)
+        made = certificate(mechanism)
+        word, *others = choose_example_words(SPACE)
+        for line, other in zip(made.meaning[:2], others, strict=True):
+            (odds,) = re.findall(r"at most (\S+)-fold", line)
+            shown = math.log(10) * float(odds[3:]) if odds.startswith("10^") else math.log(float(odds))
+            assert shown >= mechanism.guarantee.loss(SPACE.distance(word, other)) - 1e-12
+            assert html.escape(line) in made.to_html()
+            assert line in made.summary()

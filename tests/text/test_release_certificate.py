@@ -1,12 +1,11 @@
-"""What certificates of all releases share: bounds, odds, what is copied, and the three renderings."""
+"""What certificates of all releases share: bounds, what is copied, and the three renderings."""
 
 import json
-import math
 
 import pytest
 
 from deniable import TEM, Certificate, Release
-from deniable.text.release_certificate import _format_bounds, format_odds, list_copied
+from deniable.text.release_certificate import _format_bounds, list_copied
 from deniable.text.tables.layout import CopiedContent
 from tests.text.helpers import SPACE
 
@@ -39,6 +38,10 @@ def test_one_report_behind_every_rendering(certificate):
         ("proved", 2.0, 2.0, {}, "exact epsilon 2"),
         ("proved", 1.5, 1.5, {}, "exact epsilon 1.5, 25 % of it unused"),
         ("proved", 0.0, 2.0, None, "claimed epsilon 2"),
+        ("undecided", 1.00000049, 3.0000001, {}, "true epsilon from 1 to 3.00001"),
+        ("proved", 1.4999994, 1.4999994, {}, "exact epsilon 1.5, 25 % of it unused"),
+        ("proved", 1.9799999, 1.9799999, {}, "exact epsilon 1.98, 1 % of it unused"),
+        ("refuted", 4.25000099, "inf", {}, "true epsilon >= 4.25"),
         ("undecided", 1.0, 3.0, {}, "true epsilon from 1 to 3"),
         ("undecided", 1.0, "inf", {}, "claimed epsilon 2"),
         ("refuted", 4.25, "inf", {}, "true epsilon >= 4.25"),
@@ -49,12 +52,6 @@ def test_bounds(status, lower, upper, witness, text):
     """What a verdict says of the true epsilon is one phrase, for every status."""
     verification = {"status": status, "lower_bound": lower, "epsilon": upper, "witness": witness, "guarantee": CLAIM}
     assert _format_bounds(verification) == text
-
-
-@pytest.mark.parametrize(("loss", "text"), [(0.0, "1"), (math.log(6.31), "6.31"), (10 * math.log(10), "10^10.0")])
-def test_odds(loss, text):
-    """Odds are plain figures while they are small, and powers of ten beyond."""
-    assert format_odds(loss) == text
 
 
 def test_what_is_copied():

@@ -19,6 +19,7 @@ from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, ApproxDP, Unit
+from deniable.core.numbers import format_exact, format_lower
 from deniable.core.parallel import compile_loop, count_cores, parallel_map
 from deniable.vectors.gaussian import bound_log_delta
 
@@ -206,7 +207,7 @@ def verify_sum_sensitivity(
     loss = min(max(compute_gaussian_epsilon(norm / noise, delta), least), most)
     source = "Gaussian noise on a sum of the l2 sensitivity that is claimed (Balle and Wang 2018, Theorem 8)"
     adjacency = ADDED_OR_REMOVED_PERSON if unit == "person" else ADDED_OR_REMOVED_RECORD
-    output = f"the noisy sum, moved by {norm:.6g} where the bound is {bound:.6g},"
+    output = f"the noisy sum, moved by {format_lower(norm, 6)} where the bound is {format_exact(bound)},"
     return Verdict(
         guarantee=ApproxDP(claim, delta, source, "claimed", unit, adjacency),
         status="refuted" if is_refuted else "not refuted",
@@ -216,7 +217,7 @@ def verify_sum_sensitivity(
         samples=0,
         witness=Witness("all units", f"all units but number {-minus_place}", output, 1.0, loss),
         method=f"exact integer sums with and without each of {len(dropped):,} of {len(units):,} units; the farthest "
-        f"moves the sum by {norm / bound:.6g} times the bound",
+        f"moves the sum by {format_lower(norm / bound, 6)} times the bound",
         seconds=time.perf_counter() - start,
     )
 

@@ -15,6 +15,7 @@ from deniable.checking.synthesis import expect_synthesis_certificate
 from deniable.checking.words import expect_word_certificate
 from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.errors import InputError, escape_unprintable, make_parameter_error, shorten_text
+from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, format_value
 from deniable.core.signatures import UNSIGNED, SignatureCheck
 from deniable.learning.card import CARD_SCHEMA
@@ -224,4 +225,5 @@ def _count_by_part(fields: Sequence[FieldCheck]) -> tuple[Fact, ...]:
 
 def _clean(value: Any) -> str:  # noqa: ANN401 - any JSON value of a document that may be anybody's
     """Return a value on one line, without characters that move a terminal's cursor or the reader's eye."""
-    return escape_unprintable(shorten_text(format_value(value), _MAX_SHOWN))
+    text = format_exact(value) if isinstance(value, float) else format_value(value)
+    return escape_unprintable(shorten_text(text, _MAX_SHOWN))

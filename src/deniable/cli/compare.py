@@ -49,6 +49,7 @@ from deniable.cli.train.options import MaxRecordsOption, PersonOption, PublicLab
 from deniable.cli.usable_rows import select_usable_rows
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE, find_free_path
+from deniable.core.numbers import format_exact
 from deniable.core.value_lists import format_list
 
 if TYPE_CHECKING:
@@ -366,8 +367,8 @@ def _format_next_command(request: _Request, release: "ReleaseResult", plan: "Com
     else:
         command, output, flags = ["rewrite", str(request.given["--model"]), request.source], f"rewritten{endings}", []
         options = {**copied, "--method": request.method}
-    options |= {"--epsilon": f"{release.epsilon:g}"} | (
-        {} if release.delta is None else {"--delta": f"{release.delta:g}"}
+    options |= {"--epsilon": format_exact(release.epsilon)} | (
+        {} if release.delta is None else {"--delta": format_exact(release.delta)}
     )
     options |= request.select("--format", "--delimiter", "--encoding")
     path = PurePath(request.source)

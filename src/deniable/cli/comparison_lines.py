@@ -3,6 +3,8 @@
 import textwrap
 from typing import TYPE_CHECKING
 
+from deniable.core.numbers import format_upper
+
 if TYPE_CHECKING:
     from deniable.comparison.findings import Comparison
     from deniable.comparison.recommendation import Recommendation
@@ -30,7 +32,7 @@ def format_comparison(comparison: "Comparison") -> list[str]:
     rows = [
         [
             release.name,
-            _NO_FIGURE if release.promise.whole is None else f"{release.promise.whole:,.3g}",
+            _NO_FIGURE if release.promise.whole is None else format_upper(release.promise.whole),
             _format_share(release.attacks.named),
             _format_share(release.attacks.linked),
             _NO_FIGURE if release.attacks.membership is None else f"{release.attacks.membership.auc.value:.3f}",
@@ -56,4 +58,4 @@ def format_comparison(comparison: "Comparison") -> list[str]:
 
 
 def _format_share(estimate: "Estimate | None") -> str:
-    return _NO_FIGURE if estimate is None else f"{100 * estimate.value:.1f} %"
+    return _NO_FIGURE if estimate is None else estimate.format_point()

@@ -46,6 +46,7 @@ from deniable.cli.survey_tables import format_advice, format_entities, format_su
 from deniable.cli.tables import TableFormat, read_public_texts
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
+from deniable.core.numbers import format_exact
 from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
@@ -242,7 +243,7 @@ def parse_epsilons(text: str) -> list[float]:
                 f"{text!r}: give for example --epsilons 1,2,4."
             )
         if value in epsilons:
-            raise InputError(f"The epsilons must differ. Got {value:g} twice in {text!r}: give each once.")
+            raise InputError(f"The epsilons must differ. Got {format_exact(value)} twice in {text!r}: give each once.")
         epsilons.append(value)
     return sorted(epsilons)
 
@@ -282,7 +283,7 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
     mechanisms = []
     for number, epsilon in enumerate(epsilons, 1):
         start = time.perf_counter()
-        with show_passes(f"calibrating and verifying epsilon {epsilon:g}"), expect_passes(0):
+        with show_passes(f"calibrating and verifying epsilon {format_exact(epsilon)}"), expect_passes(0):
             with expect_passes(1):
                 mechanism = build_word_mechanism(space, name, epsilon)
                 verify(mechanism)
@@ -291,7 +292,7 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
         seconds = time.perf_counter() - start
         if seconds > _SLOW_SECONDS:
             typer.echo(
-                f"epsilon {epsilon:g}: calibrated and verified in {seconds:.0f} s; the result is cached "
+                f"epsilon {format_exact(epsilon)}: calibrated and verified in {seconds:.0f} s; the result is cached "
                 f"({number} of {len(epsilons)})",
                 err=True,
             )

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
+from deniable.core.numbers import format_exact
 
 if TYPE_CHECKING:
     from deniable.measure.labels import ClassLabels
@@ -90,9 +91,9 @@ def format_survey(survey_result: "SurveyResult") -> list[str]:
     rows = ["  ".join(titles)]
     for reading in readings:
         cells = [
-            f"{reading.epsilon:>11g}",
+            f"{format_exact(reading.epsilon):>11}",
             f"{reading.promise.status:<{status_width}}",
-            f"{100 * reading.strongest_recovery.value:>12.1f} %",
+            f"{reading.strongest_recovery.format_point():>14}",
             f"{100 * reading.similarity.unchanged.value:>8.1f} %",
         ]
         if reading.utility is not None:
@@ -144,7 +145,10 @@ def format_entities(survey_result: "SurveyResult") -> list[str]:
             figures.whole,
             *(kind_figures.at_place for kind_figures in result.kinds[: len(shown_kinds)]),
         ]
-        cells = [f"{epsilon:g}", *("-" if share is None else f"{100 * share.value:.1f} %" for share in shares)]
+        cells = [
+            format_exact(epsilon),
+            *("-" if share is None else f"{100 * share.value:.1f} %" for share in shares),
+        ]
         rows.append("  ".join(f"{cell:>{width}}" for cell, width in zip(cells, widths, strict=True)))
     if len(kinds) > len(shown_kinds) > 0:
         rows.append(f"and {len(kinds) - len(shown_kinds)} more kinds, on the page")

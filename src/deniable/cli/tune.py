@@ -34,7 +34,7 @@ from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_colu
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE, find_free_path
-from deniable.core.numbers import format_exact, format_number
+from deniable.core.numbers import format_exact, format_upper
 from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
@@ -317,13 +317,13 @@ def _format_choice(choice: _Choice) -> list[str]:
     lines = [
         f"choice         {result.mechanism.name} at epsilon {format_exact(result.mechanism.epsilon)}",
         f"verification   {_INDENT.join(str(result.verdict).splitlines())}",
-        f"attacker       names {result.recovery_share.format_percent()} {condition} ({blind_text})",
+        f"attacker       names {result.recovery_share.format_success()} {condition} ({blind_text})",
         f"kept           {result.kept_share.format_percent()} {condition}",
     ]
     if result.utility is not None:
         lines += _format_utility(result.utility)
     lines.append(
-        f"whole records  the median record, {choice.median_length:,} words: epsilon {format_number(choice.median_loss)}"
+        f"whole records  the median record, {choice.median_length:,} words: epsilon {format_upper(choice.median_loss)}"
     )
     if choice.is_from_data:
         lines.append("chosen         from the private texts: --chosen-from-data says so in the certificate")

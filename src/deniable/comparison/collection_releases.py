@@ -7,6 +7,7 @@ from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
 from deniable.comparison.training import CollectionSetting, PrivateLearner
 from deniable.core.guarantees import ApproxDP
+from deniable.core.numbers import format_exact, format_upper
 from deniable.core.progress import hide_progress
 from deniable.measure.labels import BooleanMask
 from deniable.measure.membership import measure_membership
@@ -98,15 +99,18 @@ def measure_collection_releases(
 
 
 def _name_release(way: Way, epsilon: float) -> str:
-    return f"{way}, epsilon {epsilon:g}"
+    return f"{way}, epsilon {format_exact(epsilon)}"
 
 
 def _describe_promise(setting: CollectionSetting, epsilon: float, guarantee: ApproxDP | None) -> Promise:
     """Return the guarantee of a unit; where that is a record, also that of a person with several."""
-    words = f"epsilon {epsilon:g}, delta {setting.delta:g} for everything that one {setting.unit} has in the table"
+    words = (
+        f"epsilon {format_exact(epsilon)}, delta {format_exact(setting.delta)} for everything that one {setting.unit} "
+        "has in the table"
+    )
     if setting.unit == "record":
         group = bound_group_epsilon(setting.plan_training_budget(epsilon), _GROUP)
-        words += f"; a person with {_GROUP} records: epsilon {group:.3g}"
+        words += f"; a person with {_GROUP} records: epsilon {format_upper(group)}"
     adjacency = "" if guarantee is None else guarantee.adjacency
     # Drafts are drawn with a public seed; a release is not, and has the status of its theorem.
     return Promise(

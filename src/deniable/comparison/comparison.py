@@ -23,6 +23,7 @@ from deniable.comparison.record_releases import (
 from deniable.comparison.training import CollectionSetting, build_collection_runner
 from deniable.comparison.word_releases import WordDraft, draft_word_releases, measure_word_release
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 from deniable.core.parallel import count_cores
 from deniable.measure.classifiers import build_classifier
 from deniable.measure.entities.labelling import LabelledTexts
@@ -105,7 +106,7 @@ def compare_releases(
             releases.append(measure_record_release(record_draft, inputs, (original_hits, hits), judge, plan))
     collection_releases: list[ReleaseResult] = []
     for epsilon in plan.budgets:
-        with stage(f"the collection at epsilon {epsilon:g}"):
+        with stage(f"the collection at epsilon {format_exact(epsilon)}"):
             collection_releases += _measure_budget(epsilon, inputs, setting, plan, judge, original_hits, failures)
     collection_releases.sort(key=lambda release: release.way)
     return Comparison(
@@ -211,7 +212,7 @@ def _measure_budget(
             return measure_collection_releases(collection, inputs, epsilon, hits, judge, plan)
         except InputError as error:
             name = "synthetic texts" if has_texts else "classifier"
-            failures.append(FailedRelease(f"{name}, epsilon {epsilon:g}", str(error)))
+            failures.append(FailedRelease(f"{name}, epsilon {format_exact(epsilon)}", str(error)))
     return []
 
 

@@ -4,6 +4,7 @@ from importlib import resources
 
 from deniable.comparison.findings import WAYS, Comparison, ReleaseResult
 from deniable.core.intervals import Estimate
+from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report
 from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.page import make_environment
@@ -118,7 +119,7 @@ def _place_release(release: ReleaseResult) -> ChartPoint:
     membership = release.attacks.membership
     area = None if membership is None else membership.auc
     gain = Estimate(0, 0, 0, 1, 0, "exact") if area is None else _double_gain(area)
-    return ChartPoint(gain, release.use.score.private, f"{release.epsilon:g}")
+    return ChartPoint(gain, release.use.score.private, format_exact(release.epsilon))
 
 
 def _double_gain(area: Estimate) -> Estimate:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Literal
 
 from deniable.comparison.findings import Comparison, ReleaseResult, Way
-from deniable.core.numbers import format_number
+from deniable.core.numbers import as_percent, format_exact, format_upper
 from deniable.measure.report.advice import ALTERNATIVES, DEFAULT_LIMITS, AdviceLimits, check_limits
 
 Need = Literal["texts", "classifier"]
@@ -149,13 +149,12 @@ def _describe_better_classifier(comparison: Comparison, limits: AdviceLimits) ->
         return []
     best = min(better, key=lambda one: one.epsilon)
     accuracy = best.use.score.private.format_percent()
-    return [
-        f"If only a classifier is needed (--need classifier), a private one has {accuracy} at epsilon {best.epsilon:g}."
-    ]
+    epsilon = format_exact(best.epsilon)
+    return [f"If only a classifier is needed (--need classifier), a private one has {accuracy} at epsilon {epsilon}."]
 
 
 def _describe_choice(release: ReleaseResult, need: Need) -> str:
-    epsilon, unit = f"{release.epsilon:g}", release.promise.unit
+    epsilon, unit = format_exact(release.epsilon), release.promise.unit
     if release.way == "classifier":
         if need == "classifier":
             return f"Only a classifier is needed: train it privately, at epsilon {epsilon} for a whole {unit}."
@@ -206,12 +205,14 @@ def _describe_words(comparison: Comparison, limits: AdviceLimits) -> list[str]:
     strongest = max(protected or words[:1], key=lambda one: one.epsilon)
     useful = [one for one in words if _is_useful(one, limits)]
     sentence = (
-        f"Do not share word by word: at epsilon {strongest.epsilon:g} attackers name {_format_named(strongest)} of "
+        f"Do not share word by word: at epsilon {format_exact(strongest.epsilon)} attackers name "
+        f"{_format_named(strongest)} of "
         f"the words, and {_format_retained(strongest)} of the gain is kept"
     )
     if useful and useful[0].epsilon > strongest.epsilon:
         sentence += (
-            f"; {_format_limit(limits)} is kept only from epsilon {useful[0].epsilon:g} on, where attackers name "
+            f"; {_format_limit(limits)} is kept only from epsilon {format_exact(useful[0].epsilon)} on, where "
+            "attackers name "
             f"{_format_named(useful[0])}"
         )
     return [f"{sentence}."]
@@ -222,7 +223,7 @@ def _describe_word_risk(release: ReleaseResult) -> str:
     bound = (
         "nothing is guaranteed for a whole record"
         if whole is None
-        else f"for {release.promise.whole_unit} together epsilon is {format_number(whole)}"
+        else f"for {release.promise.whole_unit} together epsilon is {format_upper(whole)}"
     )
     if linked is not None:
         bound += f", and {linked.format_percent()} of the private texts were linked to their records"
@@ -278,4 +279,6 @@ def _format_retained(release: ReleaseResult) -> str:
 
 
 def _format_limit(limits: AdviceLimits) -> str:
-    return f"{100 * limits.min_retained:g} % of what training on the originals gains over a blind guess"
+    return (
+        f"{format_exact(as_percent(limits.min_retained))} % of what training on the originals gains over a blind guess"
+    )

@@ -9,6 +9,7 @@ from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, 
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
 from deniable.core.guarantees import ApproxDP
+from deniable.core.numbers import format_exact
 from deniable.measure.labels import BooleanMask
 from deniable.measure.linkage import measure_linkage
 from deniable.measure.membership import measure_membership
@@ -41,7 +42,7 @@ class RecordDraft:
     @property
     def name(self) -> str:
         """Name of the row."""
-        return f"records, epsilon {self.epsilon:g}"
+        return f"records, epsilon {format_exact(self.epsilon)}"
 
 
 def draft_record_releases(
@@ -98,7 +99,7 @@ def measure_record_release(
         draft.epsilon,
         delta,
         Promise(
-            f"epsilon {draft.epsilon:g} for each text as a whole, hidden before it leaves",
+            f"epsilon {format_exact(draft.epsilon)} for each text as a whole, hidden before it leaves",
             guarantee.unit,
             guarantee.adjacency,
             verdict.status,

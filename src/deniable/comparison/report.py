@@ -3,7 +3,7 @@
 from deniable.comparison.findings import Baselines, Comparison, FailedRelease, ReleaseResult
 from deniable.comparison.recommendation import Recommendation
 from deniable.core.intervals import Estimate
-from deniable.core.numbers import format_number
+from deniable.core.numbers import as_percent, format_exact, format_upper
 from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES, MembershipResult
 
@@ -51,12 +51,12 @@ def build_report(comparison: Comparison, recommendation: Recommendation, command
 def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
     """Return the facts of one release, the same labels for every way."""
     promise, attacks, use = release.promise, release.attacks, release.use
-    whole = NOTHING if promise.whole is None else f"epsilon {format_number(promise.whole)} for {promise.whole_unit}"
+    whole = NOTHING if promise.whole is None else f"epsilon {format_upper(promise.whole)} for {promise.whole_unit}"
     names = None if attacks.names is None else attacks.names.total
     return (
         Fact("way", release.way),
-        Fact("epsilon", release.epsilon, text=f"{release.epsilon:g}"),
-        Fact("delta", release.delta, text=NOTHING if release.delta is None else f"{release.delta:g}"),
+        Fact("epsilon", release.epsilon, text=format_exact(release.epsilon)),
+        Fact("delta", release.delta, text=NOTHING if release.delta is None else format_exact(release.delta)),
         Fact("guarantee", promise.words),
         Fact("unit", promise.unit),
         Fact("adjacency", promise.adjacency),
@@ -77,20 +77,12 @@ def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
     )
 
 
-def format_interval(estimate: Estimate, scale: float, digits: int, unit: str = "") -> str:
-    """Return a number with its interval, as the page and the terminal show it."""
-    value = f"{scale * estimate.value:,.{digits}f}{unit}"
-    if not estimate.count:
-        return f"{value} (exact)"
-    return f"{value} ({scale * estimate.low:,.{digits}f} to {scale * estimate.high:,.{digits}f})"
-
-
 def _make_share(label: str, estimate: Estimate | None, note: str = "") -> Fact:
-    return Fact(label, estimate, note, NOTHING if estimate is None else format_interval(estimate, 100, 1, " %"))
+    return Fact(label, estimate, note, NOTHING if estimate is None else estimate.format_percent())
 
 
 def _make_number(label: str, estimate: Estimate | None, digits: int) -> Fact:
-    return Fact(label, estimate, text=NOTHING if estimate is None else format_interval(estimate, 1, digits))
+    return Fact(label, estimate, text=NOTHING if estimate is None else estimate.format_decimals(digits))
 
 
 def _list_membership(membership: MembershipResult | None) -> tuple[Fact, ...]:
@@ -111,8 +103,12 @@ def _list_recommendation(recommendation: Recommendation, next_command: str) -> t
         Fact("alternatives", list(recommendation.alternatives)),
         Fact("command", next_command),
         Fact("need", recommendation.need),
-        Fact("largest share of words named", limits.max_recovery, text=f"{100 * limits.max_recovery:g} %"),
-        Fact("least share of the gain", limits.min_retained, text=f"{100 * limits.min_retained:g} %"),
+        Fact(
+            "largest share of words named",
+            limits.max_recovery,
+            text=f"{format_exact(as_percent(limits.max_recovery))} %",
+        ),
+        Fact("least share of the gain", limits.min_retained, text=f"{format_exact(as_percent(limits.min_retained))} %"),
     )
 
 

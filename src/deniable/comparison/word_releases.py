@@ -11,7 +11,7 @@ from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, 
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
 from deniable.core.intervals import Estimate
-from deniable.core.numbers import format_number
+from deniable.core.numbers import as_percent, format_exact
 from deniable.measure.attackers.language_model import WordNumbers, number_texts
 from deniable.measure.batches import privatize_texts
 from deniable.measure.entities.labelling import LabelledTexts
@@ -49,7 +49,7 @@ class WordDraft:
     @property
     def name(self) -> str:
         """Name of the row."""
-        return f"words, epsilon {self.mechanism.epsilon:g}"
+        return f"words, epsilon {format_exact(self.mechanism.epsilon)}"
 
 
 def draft_word_releases(
@@ -132,7 +132,8 @@ def measure_word_release(
         attacks,
         use,
         draft.seconds,
-        f"found so that an attacker who reads one word at a time names {100 * draft.recovery:g} % of words that follow "
+        f"found so that an attacker who reads one word at a time names {format_exact(as_percent(draft.recovery))} "
+        "% of words that follow "
         f"{prior.name}",
     )
 
@@ -154,12 +155,12 @@ def _attack_strongest(
 def _describe_promise(summary: GuaranteeSummary, median: int) -> Promise:
     """Return the guarantee of a word, and of all words of the record of median length."""
     record = summary.record
-    words = f"epsilon {summary.asked:g} per unit of distance between two words, for each word by itself"
+    words = f"epsilon {format_exact(summary.asked)} per unit of distance between two words, for each word by itself"
     return Promise(
         words,
         "word",
         "any two words at one place of a text",
         summary.status,
         None if record is None else float(record["pure"]["epsilon"]),
-        f"a record of {format_number(median)} words",
+        f"a record of {median:,} words",
     )

@@ -4,6 +4,8 @@ import math
 from collections.abc import Sequence
 from numbers import Integral, Real
 
+from deniable.core.numbers import format_exact, round_down, round_up
+
 _MAX_SHOWN = 200
 """Characters of a value that a message shows."""
 _CUT = " ... "
@@ -95,7 +97,7 @@ def check_positive(owner: str, name: str, value: object, upper: float = math.inf
     """Return ``value`` as a float if it lies in (0, upper), else raise `InputError`."""
     number = _convert_to_float(value)
     if not 0 < number < upper:
-        raise make_parameter_error(owner, name, f"a float in (0, {upper:g})", value)
+        raise make_parameter_error(owner, name, f"a float in (0, {format_exact(round_down(upper, 6))})", value)
     return number
 
 
@@ -103,7 +105,9 @@ def check_number_within(owner: str, name: str, value: object, lower: float, uppe
     """Return ``value`` as a float if it lies in [lower, upper], else raise `InputError`."""
     number = _convert_to_float(value)
     if not lower <= number <= upper:
-        raise make_parameter_error(owner, name, f"a float in [{lower:g}, {upper:g}]", value)
+        # Rounded inward, so that what is named is allowed.
+        least, largest = format_exact(round_up(lower, 6)), format_exact(round_down(upper, 6))
+        raise make_parameter_error(owner, name, f"a float in [{least}, {largest}]", value)
     return number
 
 

@@ -11,9 +11,8 @@ from deniable.core.guarantees import (
     encode_guarantee,
     find_weakest_status,
 )
+from deniable.core.numbers import as_percent, format_lower, format_odds, format_upper
 
-_MAX_PLAIN_LOSS = math.log(1000)
-"""Losses up to which odds are shown as a plain number."""
 _NUMBER_FIELDS = ("epsilon", "lower_bound", "detectable_epsilon")
 
 
@@ -48,10 +47,7 @@ class Witness:
             return f"{self.output}, {guess_counts}; nearest inputs {self.input} and {self.other}, {distance_text}"
         if math.isinf(self.loss):
             return f"output {self.output!r} comes from {self.input!r} but never from {self.other!r}, {distance_text}"
-        odds_ratio = (
-            f"{math.exp(self.loss):.4g}" if self.loss < _MAX_PLAIN_LOSS else f"10^{self.loss / math.log(10):.1f}"
-        )
-        likelier = f"{odds_ratio} times as likely from {self.input!r} as from {self.other!r}"
+        likelier = f"{format_odds(self.loss, format_lower)} times as likely from {self.input!r} as from {self.other!r}"
         return f"output {self.output!r} is {likelier}, {distance_text}"
 
 
@@ -141,8 +137,8 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
-        delta = f" and delta {self.delta:g}" if self.delta else ""
-        lines = [f"{self.status}: claimed epsilon {self.claim:g}{delta}, {self._describe_bounds()}"]
+        delta = f" and delta {format_upper(self.delta, 6)}" if self.delta else ""
+        lines = [f"{self.status}: claimed epsilon {format_upper(self.claim, 6)}{delta}, {self._describe_bounds()}"]
         if self.witness is not None:
             lines.append(f"witness: {self.witness}")
         if self.detectable_epsilon is not None and self.status != "refuted":
@@ -155,8 +151,8 @@ class Verdict:
         return "\n".join(lines)
 
     def _describe_bounds(self) -> str:
-        sampled = f" with {100 * self.confidence:g} % confidence" if self.samples else ""
-        lower = f"true epsilon >= {self.lower_bound:.6g}{sampled}"
+        sampled = f" with {format_lower(as_percent(self.confidence), 6)} % confidence" if self.samples else ""
+        lower = f"true epsilon >= {format_lower(self.lower_bound, 6)}{sampled}"
         if math.isinf(self.lower_bound):
             return "true epsilon infinite"
         if self.samples or self.status == "refuted":
@@ -166,15 +162,18 @@ class Verdict:
         if self.witness is None:
             return "nothing computed"
         if self.status != "proved":
-            return f"true epsilon from {self.lower_bound:.6g} to {self.epsilon:.6g}"
-        unused = f", {max(100 * self.unused_share, 0):.3g} % of it unused" if self.claim else ""
-        return f"exact {self.epsilon:.6g}{unused}"
+            return f"true epsilon from {format_lower(self.lower_bound, 6)} to {format_upper(self.epsilon, 6)}"
+        unused = f", {format_lower(as_percent(max(self.unused_share, 0)))} % of it unused" if self.claim else ""
+        return f"exact {format_upper(self.epsilon, 6)}{unused}"
 
 
 def _describe_power(detectable_epsilon: float) -> str:
     if math.isinf(detectable_epsilon):
         return "none: with so few guesses no violation, however large, could have been seen"
-    return f"a true epsilon of {detectable_epsilon:.4g} would have been refuted nine times in ten, by the best attacker"
+    return (
+        f"a true epsilon of {format_upper(detectable_epsilon, 4)} would have been refuted nine times in ten, by the "
+        "best attacker"
+    )
 
 
 def encode_nonfinite_numbers(value: Any) -> Any:  # noqa: ANN401 - any JSON value

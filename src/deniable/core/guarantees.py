@@ -8,6 +8,7 @@ import dataclasses
 from typing import Any, Literal, get_args
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_upper
 
 Status = Literal["proved", "proved for ideal arithmetic", "claimed", "not refuted", "undecided", "refuted"]
 """From the strongest to the weakest.
@@ -86,7 +87,7 @@ class PureDP:
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
-        return f"{self.epsilon:.6g}-DP"
+        return f"{format_upper(self.epsilon, 6)}-DP"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +120,7 @@ class ApproxDP:
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
-        return f"({self.epsilon:.6g}, {self.delta:g})-DP"
+        return f"({format_upper(self.epsilon, 6)}, {format_upper(self.delta, 6)})-DP"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -162,7 +163,7 @@ class MetricDP:
 
     def __str__(self) -> str:
         """Return the short form used in messages and tables."""
-        return f"{self.epsilon:g}-metric-DP ({self.metric})"
+        return f"{format_upper(self.epsilon, 6)}-metric-DP ({self.metric})"
 
 
 Guarantee = PureDP | ApproxDP | MetricDP

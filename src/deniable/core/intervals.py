@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.core.numbers import find_root
+from deniable.core.numbers import as_percent, find_root, format_lower, format_upper
 
 DEFAULT_CONFIDENCE = 0.95
 _CLUSTERED_METHOD = "ratio of sums over clusters"
@@ -38,13 +38,29 @@ class Estimate:
         """Return value and interval in plain figures."""
         if not self.count:
             return f"{self.value:.4g} (exact)"
-        return f"{self.value:.4g} ({self.low:.4g} to {self.high:.4g})"
+        return f"{self.value:.4g} ({format_lower(self.low, 4)} to {format_upper(self.high, 4)})"
+
+    def format_decimals(self, decimals: int) -> str:
+        """Return value and interval with so many digits after the point."""
+        value = f"{self.value:,.{decimals}f}"
+        if not self.count:
+            return f"{value} (exact)"
+        return f"{value} ({format_lower(self.low, decimals=decimals)} to {format_upper(self.high, decimals=decimals)})"
+
+    def format_point(self) -> str:
+        """Return a share in percent without its interval."""
+        return f"{100 * self.value:.1f} %"
+
+    def format_success(self) -> str:
+        """Return the success of a guesser in percent: with its interval, or rounded up where no guesser has more."""
+        return self.format_percent() if self.count else f"{format_upper(as_percent(self.value), decimals=1)} %"
 
     def format_percent(self) -> str:
         """Return a share in percent with its interval."""
         if not self.count:
-            return f"{100 * self.value:.1f} %"
-        return f"{100 * self.value:.1f} % ({100 * self.low:.1f} to {100 * self.high:.1f})"
+            return self.format_point()
+        low, high = as_percent(self.low), as_percent(self.high)
+        return f"{self.format_point()} ({format_lower(low, decimals=1)} to {format_upper(high, decimals=1)})"
 
 
 def as_exact_estimate(value: float) -> Estimate:

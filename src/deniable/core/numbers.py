@@ -1,4 +1,4 @@
-"""How numbers read, the same in every command, certificate and page; rounding, and roots of functions."""
+"""How numbers read, the same in every command, certificate and page: bounds rounded outward; roots of functions."""
 
 import decimal
 import math
@@ -6,54 +6,87 @@ from collections.abc import Callable
 
 _LARGEST_WHOLE = 10**15
 """Numbers from which on powers of ten are shown."""
-_WHOLE_FROM = 100
-"""Numbers from which on no decimals are shown."""
+_PRECISE = decimal.Context(prec=400)
+"""Digits enough for any float, and for logarithms and powers that are rounded afterwards."""
+_MAX_PLAIN_LOSS = math.log(1000)
+"""Losses up to which odds are shown as a plain number."""
 
 
-def format_number(value: float) -> str:
-    """Return a number for people: three figures, or from 100 on the nearest whole number with separators."""
-    return f"{value:,.0f}" if value >= _WHOLE_FROM else f"{value:.3g}"
-
-
-def format_exact(value: float) -> str:
-    """Return the shortest decimal number that is read back as the very same float."""
+def format_exact(value: float | decimal.Decimal) -> str:
+    """Return the shortest decimal number that is read back as the very same number: how a user's own is shown."""
+    if isinstance(value, decimal.Decimal) and value.is_finite():
+        return f"{value.normalize(_PRECISE):f}"
     short_text = f"{value:g}"
     return short_text if float(short_text) == value else repr(float(value))
 
 
-def format_upper(value: float, digits: int = 3) -> str:
+def format_upper(value: float | decimal.Decimal, digits: int = 3, *, decimals: int | None = None) -> str:
     """Return the least decimal number that is at least a value: how every upper bound is shown.
 
     Args:
         value: of either sign, or infinite.
         digits: significant digits, at most 15; numbers of more digits before the point are shown whole.
+        decimals: digits after the point, in place of significant ones, where numbers stand in a column.
     """
-    return _format_outward(value, digits, decimal.ROUND_CEILING)
+    return _format_outward(value, digits, decimals, decimal.ROUND_CEILING)
 
 
-def format_lower(value: float, digits: int = 3) -> str:
+def format_lower(value: float | decimal.Decimal, digits: int = 3, *, decimals: int | None = None) -> str:
     """Return the largest decimal number that is at most a value: how every lower bound is shown; see `format_upper`."""
-    return _format_outward(value, digits, decimal.ROUND_FLOOR)
+    return _format_outward(value, digits, decimals, decimal.ROUND_FLOOR)
 
 
-def _format_outward(value: float, digits: int, rounding: str) -> str:
+def format_odds(loss: float, format_bound: Callable[..., str]) -> str:
+    """Return exp(loss) in plain figures, from 1,000 on as a power of ten.
+
+    Args:
+        loss: >= 0, in nats.
+        format_bound: `format_upper` or `format_lower`.
+    """
+    exact_loss = decimal.Decimal(loss)
+    if loss < _MAX_PLAIN_LOSS:
+        return format_bound(exact_loss.exp(_PRECISE))
+    exponent = _PRECISE.divide(exact_loss, decimal.Decimal(10).ln(_PRECISE))
+    return f"10^{format_bound(exponent, decimals=1)}".replace(",", "")
+
+
+def as_percent(share: float) -> decimal.Decimal:
+    """Return 100 times a share, without any rounding, for the formatters of this module."""
+    return 100 * _read_decimal(share)
+
+
+def round_up(value: float, digits: int) -> float:
+    """Return the least float of so many decimal digits that is at least a value."""
+    return float(_round_outward(_read_decimal(value), digits, decimal.ROUND_CEILING))
+
+
+def round_down(value: float, digits: int) -> float:
+    """Return the largest float of so many decimal digits that is at most a value."""
+    return float(_round_outward(_read_decimal(value), digits, decimal.ROUND_FLOOR))
+
+
+def _format_outward(value: float | decimal.Decimal, digits: int, decimals: int | None, rounding: str) -> str:
     """Return a number rounded one way; what has no more digits than asked for is shown as it is read."""
-    if not math.isfinite(value):
-        return f"{value:g}"
-    number = decimal.Decimal(repr(float(value)))
-    rounded = decimal.Context(prec=digits, rounding=rounding).plus(number)
+    number = _read_decimal(value)
+    if not number.is_finite():
+        return f"{float(number):g}"
+    if decimals is not None:
+        rounded = number.quantize(decimal.Decimal(1).scaleb(-decimals), rounding, _PRECISE)
+        return f"{rounded or abs(rounded):,f}"
+    rounded = _round_outward(number, digits, rounding)
     if 10**digits <= abs(rounded) < _LARGEST_WHOLE:
         return f"{int(number.to_integral_value(rounding)):,}"
     # A float tells 15 decimal digits apart, so that formatting what was rounded rounds no more.
     return f"{float(rounded):,.{digits}g}"
 
 
-def round_down(value: float, digits: int) -> float:
-    """Return the largest float of so many decimal digits that is at most a positive value."""
-    nearest = float(f"{value:.{digits}g}")
-    if nearest <= value:
-        return nearest
-    return float(decimal.Context(prec=digits, rounding=decimal.ROUND_DOWN).create_decimal(value))
+def _read_decimal(value: float | decimal.Decimal) -> decimal.Decimal:
+    """Return the shortest decimal number that is read as a float."""
+    return value if isinstance(value, decimal.Decimal) else decimal.Decimal(repr(float(value)))
+
+
+def _round_outward(number: decimal.Decimal, digits: int, rounding: str) -> decimal.Decimal:
+    return decimal.Context(prec=digits, rounding=rounding).plus(number)
 
 
 def find_root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:

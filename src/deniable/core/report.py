@@ -11,6 +11,10 @@ from typing import Any
 
 from deniable.core.errors import InputError
 from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.numbers import format_upper
+
+_UPPER_BOUNDS = ("epsilon", "delta", "alpha")
+"""How names of numbers begin that are rounded up."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -33,9 +37,9 @@ class Fact:
     def format_lines(self) -> list[str]:
         """Return the value for people and the note, one line for each item of a list."""
         if self.text or not isinstance(self.value, list | tuple):
-            lines = [" ".join(self.text.split()) or format_value(self.value)]
+            lines = [" ".join(self.text.split()) or format_value(self.value, self.label)]
         else:
-            lines = [format_value(item) for item in self.value] or ["none"]
+            lines = [format_value(item, self.label) for item in self.value] or ["none"]
         return [*lines, self.note] if self.note else lines
 
 
@@ -125,16 +129,16 @@ def make_facts(values: dict[str, Any]) -> tuple[Fact, ...]:
     return tuple(Fact(str(label), value) for label, value in values.items())
 
 
-def format_value(value: Any) -> str:  # noqa: ANN401 - any JSON value
-    """Return a value in plain figures and words, on one line."""
+def format_value(value: Any, name: str = "") -> str:  # noqa: ANN401 - any JSON value
+    """Return a value in plain figures and words, on one line; what its name says to be a bound is rounded up."""
     if value is None:
         return "none"
     if isinstance(value, bool):
         return "yes" if value else "no"
     if isinstance(value, float):
-        return f"{value:.6g}"
+        return format_upper(value, 6) if name.startswith(_UPPER_BOUNDS) else f"{value:.6g}"
     if isinstance(value, dict):
-        return ", ".join(f"{name} {format_value(item)}" for name, item in value.items()) or "none"
+        return ", ".join(f"{name} {format_value(item, name)}" for name, item in value.items()) or "none"
     if isinstance(value, list | tuple):
         return ", ".join(format_value(item) for item in value) or "none"
     return " ".join(str(value).split())

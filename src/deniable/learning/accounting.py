@@ -10,12 +10,15 @@ from scipy import optimize
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import EMPTY_RECORD, PROVED_IDEAL, ApproxDP
+from deniable.core.numbers import format_exact, round_down, round_up
 
 RecordAdjacency = Literal["make one empty", "replace one"]
 _MIN_MULTIPLIER = 0.3
 _MAX_MULTIPLIER = 1e4
 _MIN_EPSILON, _MAX_EPSILON = 1e-6, 100.0
 _PRECISION = 1e-4
+_MARGIN = 1e-9
+"""What is added to an epsilon that is advised, so that a run with it succeeds."""
 """Relative precision of a noise multiplier."""
 
 
@@ -80,8 +83,10 @@ def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: flo
     nearest = _compute_finite_epsilon(schedule, _MAX_MULTIPLIER, delta)
     if nearest > epsilon:
         raise InputError(
-            f"An epsilon of {epsilon:g} at delta {delta:g} cannot be met in {schedule.steps} steps. "
-            f"The nearest that can is {_format_rounded_up(nearest)}: ask for that, take fewer steps or a larger delta."
+            f"An epsilon of {format_exact(epsilon)} at delta {format_exact(delta)} cannot be met in "
+            f"{schedule.steps} steps. "
+            f"The nearest that can is {format_exact(round_up(nearest * (1 + _MARGIN), 4))}: ask for that, take "
+            "fewer steps or a larger delta."
         )
     bracket = _bracket_multiplier(schedule, min(epsilon, _MAX_EPSILON), delta)
     if bracket is None:
@@ -89,14 +94,17 @@ def find_noise_multiplier(schedule: SamplingSchedule, epsilon: float, delta: flo
         if nearest < _MIN_EPSILON:  # delta is so large that no smaller epsilon can be requested
             return _MIN_MULTIPLIER
         raise InputError(
-            f"An epsilon of {epsilon:g} needs less noise than {_MIN_MULTIPLIER:g} times the clipping norm, the "
-            f"minimum. The nearest that can be met in {schedule.steps} steps is {_format_rounded_down(nearest)}: "
+            f"An epsilon of {format_exact(epsilon)} needs less noise than {_MIN_MULTIPLIER:g} times the clipping "
+            "norm, the "
+            f"minimum. The nearest that can be met in {schedule.steps} steps is "
+            f"{format_exact(round_down(nearest * (1 - _MARGIN), 4))}: "
             "ask for that or less."
         )
 
     if epsilon > _MAX_EPSILON:
         raise InputError(
-            f"An epsilon of {epsilon:g} promises nothing. The nearest that can be met is {_MAX_EPSILON:g}: "
+            f"An epsilon of {format_exact(epsilon)} promises nothing. The nearest that can be met is "
+            f"{format_exact(_MAX_EPSILON)}: "
             "ask for that or less."
         )
 
@@ -133,8 +141,9 @@ def count_steps_within(rate: float, multiplier: float, epsilon: float, delta: fl
     nearest = _compute_finite_epsilon(SamplingSchedule(rate, 1), multiplier, delta)
     if nearest > epsilon:
         raise InputError(
-            f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {epsilon:g}. "
-            f"The nearest that can be met is {_format_rounded_up(nearest)}: ask for that, or take more noise."
+            f"With a noise multiplier of {multiplier:g} one step spends more than epsilon {format_exact(epsilon)}. "
+            f"The nearest that can be met is {format_exact(round_up(nearest * (1 + _MARGIN), 4))}: ask for that, "
+            "or take more noise."
         )
     low, high = 1, 2  # doubling, since losses far above the budget take long to compose
     while high <= max_steps and compute_epsilon_spent(SamplingSchedule(rate, high), multiplier, delta) <= epsilon:
@@ -223,19 +232,8 @@ def _compute_finite_epsilon(schedule: SamplingSchedule, multiplier: float, delta
     spent = compute_epsilon_spent(schedule, multiplier, delta)
     if math.isinf(spent):
         raise InputError(
-            f"With a noise multiplier of {multiplier:g} no epsilon is met at delta {delta:g} in {schedule.steps} "
+            f"With a noise multiplier of {multiplier:g} no epsilon is met at delta {format_exact(delta)} in "
+            f"{schedule.steps} "
             "steps: take a larger delta."
         )
     return spent
-
-
-def _format_rounded_up(epsilon: float) -> str:
-    """Return an epsilon with four digits, rounded up, so that a run with it succeeds."""
-    digits = 3 - math.floor(math.log10(epsilon)) if epsilon > 0 else 3
-    return f"{math.ceil(epsilon * 10**digits * (1 + 1e-9)) / 10**digits:.{max(digits, 0)}f}"
-
-
-def _format_rounded_down(epsilon: float) -> str:
-    """Return an epsilon with four digits, rounded down, so that it needs more than the minimum of noise."""
-    digits = 3 - math.floor(math.log10(epsilon))
-    return f"{math.floor(epsilon * 10**digits * (1 - 1e-9)) / 10**digits:.{max(digits, 0)}f}"

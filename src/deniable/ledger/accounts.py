@@ -34,6 +34,7 @@ from fractions import Fraction
 from typing import Any, Literal, get_args
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.numbers import format_exact
 
 AccountName = Literal["metric", "pure", "approximate"]
 ACCOUNT_NAMES: tuple[AccountName, ...] = get_args(AccountName)
@@ -121,10 +122,10 @@ def compute_caps(budget: float, delta: float | None) -> dict[AccountName, Amount
     """
     check_positive("the ledger", "budget", budget)
     if budget > MAX_BUDGET:
-        raise make_parameter_error("the ledger", "budget", f"at most {MAX_BUDGET:g}", budget)
+        raise make_parameter_error("the ledger", "budget", f"at most {format_exact(MAX_BUDGET)}", budget)
     epsilon_cap = int(_read_decimal(budget) * EPSILON_UNITS)
     if not epsilon_cap:
-        raise make_parameter_error("the ledger", "budget", f"at least {1 / EPSILON_UNITS:g}", budget)
+        raise make_parameter_error("the ledger", "budget", f"at least {format_exact(1 / EPSILON_UNITS)}", budget)
     caps: dict[AccountName, Amounts] = {"metric": (epsilon_cap,), "pure": (epsilon_cap,)}
     if delta is None:
         return caps
@@ -132,7 +133,8 @@ def compute_caps(budget: float, delta: float | None) -> dict[AccountName, Amount
     order_caps = [_compute_order_cap(budget, delta / 2, order) for order in RENYI_ORDERS]
     if max(order_caps) <= 0:
         raise InputError(
-            f"At delta {delta:g} a budget of {budget:g} admits no release at all: take a larger budget or delta."
+            f"At delta {format_exact(delta)} a budget of {format_exact(budget)} admits no release at all: take a "
+            "larger budget or delta."
         )
     return {**caps, "approximate": (int(_read_decimal(delta) * DELTA_UNITS / 2), *order_caps)}
 

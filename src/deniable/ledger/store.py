@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
+from deniable.core.numbers import format_exact
 from deniable.ledger.accounts import AccountName, Amounts, Caps, Cost
 from deniable.ledger.charges import Charges, Decision
 
@@ -44,9 +45,12 @@ class LedgerFacts:
 
     def describe_caps(self) -> str:
         """Return what nobody may exceed, in plain words."""
-        delta = "" if self.delta is None else f", epsilon {self.budget:g} at delta {self.delta:g}"
+        delta = (
+            "" if self.delta is None else f", epsilon {format_exact(self.budget)} at delta {format_exact(self.delta)}"
+        )
         return (
-            f"per {self.unit}: metric epsilon {self.budget:g} (summed over words), pure epsilon {self.budget:g}{delta}"
+            f"per {self.unit}: metric epsilon {format_exact(self.budget)} (summed over words), pure epsilon "
+            f"{format_exact(self.budget)}{delta}"
         )
 
 

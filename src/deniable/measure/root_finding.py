@@ -4,6 +4,7 @@ import math
 from collections.abc import Callable, Sequence
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 from deniable.core.progress import expect_passes
 
 Quantity = Callable[[Sequence[float]], Sequence[float]]
@@ -63,7 +64,9 @@ def find_crossing(
         f"{value:.3g} at {parameter:.3g}"
         for parameter, value in sorted(evaluated.items())[:: max(len(evaluated) - 1, 1)]
     )
-    raise InputError(f"No epsilon of {name} gives {target:g}. Found {summary}: choose another target or mechanism.")
+    raise InputError(
+        f"No epsilon of {name} gives {format_exact(target)}. Found {summary}: choose another target or mechanism."
+    )
 
 
 def _guess_rounds_left(evaluated: dict[float, float], target: float, max_ratio: float) -> int:
@@ -142,10 +145,3 @@ def _interpolate_inverse(evaluated: dict[float, float], points: Sequence[float],
 def _compute_log_odds(share: float) -> float:
     clipped_share = min(max(share, 1e-12), 1 - 1e-12)
     return math.log(clipped_share / (1 - clipped_share))
-
-
-def round_significant(number: float, digits: int, *, upward: bool) -> float:
-    """Return a positive number rounded to so many significant digits, up or down."""
-    step = 10.0 ** (math.floor(math.log10(number)) + 1 - digits)
-    whole = math.ceil(number / step - 1e-9) if upward else math.floor(number / step + 1e-9)
-    return float(f"{whole * step:.{digits}g}")

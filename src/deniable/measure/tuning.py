@@ -11,12 +11,13 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
+from deniable.core.numbers import format_exact, format_lower, format_upper, round_down, round_up
 from deniable.core.progress import expect_passes, hide_progress
 from deniable.measure.attackers.surrogate import draw_from_prior
 from deniable.measure.batches import privatize_texts
 from deniable.measure.labels import ClassCodes
 from deniable.measure.recovery import simulate_recovery
-from deniable.measure.root_finding import Quantity, find_crossing, round_significant
+from deniable.measure.root_finding import Quantity, find_crossing
 from deniable.measure.utility import UtilityResult, measure_utility
 from deniable.space import Space
 from deniable.words import WordMechanism
@@ -117,8 +118,9 @@ def tune_recovery(
     check_positive("tune", "recovery", target, upper=1.0)
     if target <= public_prior.blind_success:
         raise InputError(
-            f"The 'recovery' target must be above {public_prior.blind_success:.4g}, the success of an attacker without "
-            f"the output who always says the most frequent word. Got {target:g}."
+            f"The 'recovery' target must be above {format_upper(public_prior.blind_success, 4)}, the success of "
+            "an attacker without "
+            f"the output who always says the most frequent word. Got {format_exact(target)}."
         )
 
     def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
@@ -218,8 +220,9 @@ def tune_utility(
     blind_accuracy = float(np.bincount(sampled_codes).max() / len(sampled_codes))
     if target <= blind_accuracy:
         raise InputError(
-            f"The 'utility' target must be above {blind_accuracy:.4g}, the accuracy of always predicting the most "
-            f"frequent class, which needs no texts. Got {target:g}."
+            f"The 'utility' target must be above {format_upper(blind_accuracy, 4)}, the accuracy of always "
+            "predicting the most "
+            f"frequent class, which needs no texts. Got {format_exact(target)}."
         )
     latest_utility: list[UtilityResult] = []
 
@@ -234,8 +237,9 @@ def tune_utility(
         original_accuracy = utility_results["0"].accuracy.original.value
         if original_accuracy < target:
             raise InputError(
-                f"The 'utility' target must be at most {original_accuracy:.4g}, the accuracy of a classifier trained "
-                f"on the original texts. Got {target:g}."
+                f"The 'utility' target must be at most {format_lower(original_accuracy, 4)}, the accuracy of a "
+                "classifier trained "
+                f"on the original texts. Got {format_exact(target)}."
             )
         latest_utility[:] = [utility_results[name] for name in private_versions]
         return [utility.accuracy.private.value for utility in latest_utility]
@@ -305,11 +309,9 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
             epsilon = search.epsilon_at(parameter)
         parameter_per_epsilon = parameter / epsilon
     for step in range(_MAX_ROUNDED_EPSILONS):
-        rounded_epsilon = round_significant(
-            epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step),
-            _SIGNIFICANT_DIGITS,
-            upward=not goal.is_upper_limit,
-        )
+        epsilon_near = epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step)
+        round_safely = round_down if goal.is_upper_limit else round_up
+        rounded_epsilon = round_safely(epsilon_near, _SIGNIFICANT_DIGITS)
         try:
             with expect_passes(_PASSES_PER_OUTCOME):
                 if search is not None:
@@ -321,7 +323,9 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
         if goal.is_met(achieved):
             recovery_share, kept_share = _estimate_outcomes(mechanism, prior)
             return TuningResult(mechanism, verify(mechanism), achieved, recovery_share, kept_share, prior.blind_success)
-    raise InputError(f"No epsilon of {name} on the safe side of {goal.target:g} was found: choose another mechanism.")
+    raise InputError(
+        f"No epsilon of {name} on the safe side of {format_exact(goal.target)} was found: choose another mechanism."
+    )
 
 
 def _compute_typical_scale(space: Space) -> float:

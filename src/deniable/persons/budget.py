@@ -8,6 +8,7 @@ from fractions import Fraction
 from deniable.core.errors import InputError, check_count, check_number_within, check_positive
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, ApproxDP, Unit
+from deniable.core.numbers import format_exact, format_lower
 from deniable.vectors.gaussian import (
     DISCRETE_DELTA_SHARE,
     MAX_DELTA,
@@ -94,7 +95,8 @@ class Budget:
         check_number_within("the release", "delta", self.delta, MIN_DELTA, MAX_DELTA)
         if not 0 <= self.selection_delta < self.delta:
             raise InputError(
-                f"The delta of a selection must be below the whole delta {self.delta:g}. Got {self.selection_delta:g}."
+                f"The delta of a selection must be below the whole delta {format_exact(self.delta)}. Got "
+                f"{format_exact(self.selection_delta)}."
             )
         names = [measurement.name for measurement in self.measurements]
         if not names or len({*names}) < len(names):
@@ -105,12 +107,15 @@ class Budget:
                 "smaller vocabulary."
             )
         if self._remaining_epsilon <= 0:
-            raise InputError(f"So many coordinates cannot be released at epsilon {self.epsilon:g}: take a larger one.")
+            raise InputError(
+                f"So many coordinates cannot be released at epsilon {format_exact(self.epsilon)}: take a larger one."
+            )
         for name in names:
             if self.compute_norm_bound(name) < 1:
                 raise InputError(
-                    f"Nothing of {name!r} is left at epsilon {self.epsilon:g}, delta {self.delta:g} and its share "
-                    f"{self.compute_share(name):.3g} of the budget: take larger ones."
+                    f"Nothing of {name!r} is left at epsilon {format_exact(self.epsilon)}, delta "
+                    f"{format_exact(self.delta)} and its share "
+                    f"{format_lower(self.compute_share(name))} of the budget: take larger ones."
                 )
 
     @property

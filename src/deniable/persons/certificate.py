@@ -8,6 +8,7 @@ from typing import Any
 from deniable import __version__
 from deniable.core.evidence import Verdict, limit_status
 from deniable.core.guarantees import ApproxDP, Unit, encode_guarantee
+from deniable.core.numbers import as_percent, format_exact, format_odds, format_upper
 from deniable.core.report import Fact
 from deniable.persons.budget import Budget
 from deniable.persons.classifier_training import judge_budget
@@ -18,7 +19,6 @@ from deniable.text.release_certificate import (
     CHOSEN_BY_OWNER,
     CHOSEN_FROM_DATA,
     ReleaseCertificate,
-    format_odds,
 )
 
 SYNTHESIS_CERTIFICATE_SCHEMA = "deniable-synthesis-certificate/1"
@@ -63,7 +63,8 @@ class SynthesisCertificate(ReleaseCertificate):
     def describe_guarantee(self) -> str:
         """Return epsilon, delta and what they hold for."""
         line = (
-            f"epsilon {self.guarantee['epsilon']:g} and delta {self.guarantee['delta']:g} for one "
+            f"epsilon {format_exact(self.guarantee['epsilon'])} and delta {format_exact(self.guarantee['delta'])} "
+            "for one "
             f"{self.guarantee['unit']}: {self.guarantee['adjacency']} (central differential privacy)"
         )
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
@@ -77,7 +78,11 @@ class SynthesisCertificate(ReleaseCertificate):
             Fact("epsilon chosen", self.chosen),
         ]
         if self.selection_delta:
-            facts.append(Fact("selection", f"{self.selection_delta:g} of delta, for which words and phrases are named"))
+            facts.append(
+                Fact(
+                    "selection", f"{format_exact(self.selection_delta)} of delta, for which words and phrases are named"
+                )
+            )
         return [*facts, Fact("groups", self.groups)] if self.groups else facts
 
 
@@ -141,13 +146,13 @@ def _describe_meaning(guarantee: ApproxDP, verdict: Verdict) -> list[str]:
         return ["nothing is protected: the seed undoes the noise"]
     is_person = guarantee.unit == "person"
     unit = "the records of one person are" if is_person else "one record is"
-    certainty = math.ceil(1000 / (1 + math.exp(-guarantee.epsilon))) / 10  # "at most": rounded up
+    certainty = format_upper(as_percent(1 / (1 + math.exp(-guarantee.epsilon))))
     lines = [
         (
             f"whether {unit} in the private table changes anyone's odds of anything at most "
-            f"{format_odds(guarantee.epsilon)}-fold, with delta {guarantee.delta:g} on top"
+            f"{format_odds(guarantee.epsilon, format_upper)}-fold, with delta {format_exact(guarantee.delta)} on top"
         ),
-        f"who thinks it as likely as not that {unit} in it is at most {certainty:g} % sure afterwards, delta aside",
+        f"who thinks it as likely as not that {unit} in it is at most {certainty} % sure afterwards, delta aside",
         "table, classifier and counts together have this guarantee, and whatever is made from them",
     ]
     if not is_person:

@@ -2,6 +2,7 @@
 
 import math
 
+from deniable.core.numbers import format_exact, format_upper
 from deniable.persons.budget import Budget
 from deniable.vectors.gaussian import bound_log_delta, compute_discretization_cost
 
@@ -40,7 +41,8 @@ def describe_groups(budget: Budget) -> list[str]:
     if budget.selection_delta:
         return [_describe_general_group(budget, size) for size in GROUP_SIZES]
     return [
-        f"a person with {size} records: epsilon {bound_group_epsilon(budget, size):.3g} at delta {budget.delta:g}"
+        f"a person with {size} records: epsilon {format_upper(bound_group_epsilon(budget, size))} at delta "
+        f"{format_exact(budget.delta)}"
         for size in GROUP_SIZES
     ]
 
@@ -48,5 +50,7 @@ def describe_groups(budget: Budget) -> list[str]:
 def _describe_general_group(budget: Budget, size: int) -> str:
     """Return what group privacy gives: k units together may pass a threshold that one of them does not."""
     epsilon, log_delta = size * budget.epsilon, math.log(size * budget.delta) + (size - 1) * budget.epsilon
-    promise = f"epsilon {epsilon:.3g} at delta {math.exp(log_delta):.2g}" if log_delta < 0 else "nothing"
+    promise = (
+        f"epsilon {format_upper(epsilon)} at delta {format_upper(math.exp(log_delta))}" if log_delta < 0 else "nothing"
+    )
     return f"a person with {size} records: {promise}"

@@ -12,11 +12,12 @@ from typing import Any
 from deniable import __version__
 from deniable.core.evidence import Verdict, limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_proved
+from deniable.core.numbers import format_exact, format_lower, format_odds, format_upper
 from deniable.core.report import Fact
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.model import Rewriter
 from deniable.text.escapes import Escapes
-from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, format_odds, list_copied, list_steps
+from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, list_copied, list_steps
 from deniable.text.tables.layout import CopiedContent
 
 REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/3"
@@ -58,7 +59,9 @@ class RewriteCertificate(ReleaseCertificate):
 
 def _format_budget(spent: dict[str, Any]) -> str:
     """Return epsilon, and delta where there is one."""
-    return f"epsilon {spent['epsilon']:g}" + (f" and delta {spent['delta']:g}" if "delta" in spent else "")
+    return f"epsilon {format_upper(spent['epsilon'], 6)}" + (
+        f" and delta {format_upper(spent['delta'], 6)}" if "delta" in spent else ""
+    )
 
 
 def certify_rewriting(
@@ -160,7 +163,9 @@ def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded:
         return ["nothing is protected: the seed undoes the noise"]
     if verdict.status == "refuted":
         lower_bound = verdict.lower_bound
-        odds_change = f"{format_odds(lower_bound)}-fold" if math.isfinite(lower_bound) else "without bound"
+        odds_change = (
+            f"{format_odds(lower_bound, format_lower)}-fold" if math.isfinite(lower_bound) else "without bound"
+        )
         return [
             (
                 "the claim is false: what is released of one text can change anyone's odds between two texts "
@@ -168,8 +173,8 @@ def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded:
             ),
             "nothing smaller is known of the texts decoded from it: treat them as not private",
         ]
-    delta_clause = f", with delta {guarantee.delta:g} on top" if isinstance(guarantee, ApproxDP) else ""
-    fold = f"{format_odds(guarantee.epsilon)}-fold{delta_clause}"
+    delta_clause = f", with delta {format_exact(guarantee.delta)} on top" if isinstance(guarantee, ApproxDP) else ""
+    fold = f"{format_odds(guarantee.epsilon, format_upper)}-fold{delta_clause}"
     scope = (
         "that holds for a text as a whole, whatever its words and its length; "
         "mechanisms that release word by word promise it for one word only, and less for words far apart"

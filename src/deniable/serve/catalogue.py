@@ -5,6 +5,7 @@ import threading
 from collections.abc import Callable, Sequence
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 from deniable.serve.limits import EPSILON_LADDER
 from deniable.serve.offers import Offer, WordOffer
 from deniable.serve.problems import Problem
@@ -86,7 +87,9 @@ class Catalogue:
         from deniable.registry.words import mechanism  # noqa: PLC0415 - loads every mechanism
 
         if default not in epsilons:
-            raise InputError(f"The default epsilon must be one of {format_epsilons(epsilons)}. Got {default:g}.")
+            raise InputError(
+                f"The default epsilon must be one of {format_epsilons(epsilons)}. Got {format_exact(default)}."
+            )
 
         def build(choice: Choice) -> Offer:
             return WordOffer(make_release(mechanism(choice.mechanism, space, epsilon=choice.epsilon)))
@@ -136,4 +139,4 @@ def list_default_mechanisms(space: Space) -> list[str]:
 
 def format_epsilons(epsilons: Sequence[float]) -> str:
     """Return epsilons as a list in words."""
-    return ", ".join(f"{epsilon:g}" for epsilon in epsilons)
+    return ", ".join(format_exact(epsilon) for epsilon in epsilons)

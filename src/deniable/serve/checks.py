@@ -10,6 +10,7 @@ from starlette.responses import Response
 
 from deniable.checking import CertificateCheck, check_certificate, parse_certificate
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 from deniable.core.signatures import (
     MAX_SIGNATURE_BYTES,
     NOT_CHECKED,
@@ -87,7 +88,8 @@ def _check_epsilon(document: dict[str, Any]) -> None:
     )
     if isinstance(epsilon, int | float) and 0 < epsilon < MIN_CHECKED_EPSILON:
         raise InputError(
-            f"The service checks epsilons of at least {MIN_CHECKED_EPSILON:g}. Got {epsilon:g}: use deniable "
+            f"The service checks epsilons of at least {format_exact(MIN_CHECKED_EPSILON)}. Got "
+            f"{format_exact(epsilon)}: use deniable "
             "certificate check FILE."
         )
 

@@ -12,6 +12,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from deniable.auditing import verify
+from deniable.core.numbers import format_exact
 from deniable.measure.report.inputs import SurveyPlan, build_survey_inputs
 from deniable.measure.report.page import load_template, render_report
 from deniable.measure.report.survey import survey_table
@@ -87,7 +88,7 @@ def measure_table(request: MeasurementRequest, report: Report) -> dict[str, Any]
     build_survey_inputs(request.texts, request.labels, None, request.plan)  # refuses early what cannot be measured
     mechanisms = []
     for epsilon in request.epsilons:
-        report(f"calibrating and verifying epsilon {epsilon:g}")
+        report(f"calibrating and verifying epsilon {format_exact(epsilon)}")
         mechanisms.append(mechanism(request.mechanism, request.space, epsilon=epsilon))
         verify(mechanisms[-1])
 
@@ -138,7 +139,12 @@ async def _build_request(service: Service, body: MeasureBody, command_options: S
         raise Problem(422, "The service rewrites texts as a whole, which deniable compare measures.")
     options = ["--column", body.column]
     options += [] if body.labels is None or body.label is None else ["--label", body.label]
-    options += ["--mechanism", choices[0].mechanism, "--epsilons", ",".join(f"{epsilon:g}" for epsilon in epsilons)]
+    options += [
+        "--mechanism",
+        choices[0].mechanism,
+        "--epsilons",
+        ",".join(format_exact(epsilon) for epsilon in epsilons),
+    ]
     options += ["--limit", str(_PLAN.rows), *command_options, "--output", "measure.html"]
     return MeasurementRequest(
         space=offer.release.mechanism.space,

@@ -55,7 +55,7 @@ class Metrics:
             "# TYPE deniable_request_seconds histogram",
         ]
         for route, counts in sorted(self._latencies.items()):
-            bounds = [*(f"{bound:g}" for bound in LATENCY_BOUNDS), "+Inf"]
+            bounds = [*(f"{edge:g}" for edge in LATENCY_BOUNDS), "+Inf"]
             lines += [
                 f'deniable_request_seconds_bucket{{route="{route}",le="{bound}"}} {total}'
                 for bound, total in zip(bounds, itertools.accumulate(counts), strict=True)

@@ -16,7 +16,7 @@ from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
-from deniable.core.numbers import format_number
+from deniable.core.numbers import as_percent, format_exact, format_lower, format_odds, format_upper
 from deniable.core.report import Fact
 from deniable.space import Space
 from deniable.text.batches import Tally
@@ -27,7 +27,6 @@ from deniable.text.release_certificate import (
     CHOSEN_FROM_DATA,
     NOTHING_COPIED,
     ReleaseCertificate,
-    format_odds,
     list_copied,
     list_ledger_steps,
     list_steps,
@@ -156,7 +155,7 @@ class Certificate(ReleaseCertificate):
 
     def describe_guarantee(self) -> str:
         """Return epsilon per word, the metric, and how epsilon was chosen where that matters."""
-        line = f"{self.guarantee['epsilon']:g}-metric-DP per word, distance {self.guarantee['metric']}"
+        line = f"{format_exact(self.guarantee['epsilon'])}-metric-DP per word, distance {self.guarantee['metric']}"
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
 
     def list_own_facts(self) -> Sequence[Fact]:
@@ -195,9 +194,9 @@ def format_total_loss(entry: dict[str, Any]) -> str:
         entry: what `encode_document_guarantee` returned.
     """
     pure, approximate = entry["pure"], entry["approximate"]
-    line = f"epsilon {format_number(pure['epsilon'])}"
+    line = f"epsilon {format_upper(pure['epsilon'])}"
     if approximate["epsilon"] < pure["epsilon"]:
-        line += f", or {format_number(approximate['epsilon'])} with delta {approximate['delta']:g}"
+        line += f", or {format_upper(approximate['epsilon'])} with delta {format_exact(approximate['delta'])}"
     return line if approximate["status"] == "proved" else f"{line} ({approximate['status']})"
 
 
@@ -263,15 +262,16 @@ def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> s
         InputError: a prior that was made from private texts.
     """
     public_prior = _build_public_prior(mechanism, prior)
+    # What everybody knows without the release is no promise.
+    blind_percent = 100 * public_prior.blind_success
     if mechanism.law.is_tabulated:
-        success = f"{100 * mechanism.outcomes(public_prior)[1]:.1f} %"
+        share = f"{format_upper(as_percent(mechanism.outcomes(public_prior)[1]), decimals=1)} %"
     else:
-        success = (
-            f"at least {100 * max(mechanism.expected_kept_share(public_prior).value, public_prior.blind_success):.1f} %"
-        )
+        least = max(mechanism.expected_kept_share(public_prior).value, public_prior.blind_success)
+        share = f"at least {format_lower(as_percent(least), decimals=1)} %"
     return (
-        f"an attacker who knows the mechanism names {success} of words, if words follow {public_prior.name} "
-        f"(without the output: {100 * public_prior.blind_success:.1f} %; by reading words in context: more)"
+        f"an attacker who knows the mechanism names {share} of words, if words follow {public_prior.name} "
+        f"(without the output: {blind_percent:.1f} %; by reading words in context: more)"
     )
 
 
@@ -322,7 +322,7 @@ def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
         distance = space.distance(word, other)
         lines.append(
             f"{condition}one output word changes anyone's odds between the {label} {word!r} and {other!r} "
-            f"(distance {distance:.2f}) at most {format_odds(guarantee.loss(distance))}-fold"
+            f"(distance {distance:.2f}) at most {format_odds(guarantee.loss(distance), format_upper)}-fold"
         )
     lines.append("over a text these add up: L words, L times the exponent at worst")
     return lines

@@ -20,6 +20,7 @@ from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing, mak
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import is_proved
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
+from deniable.core.numbers import format_exact
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
 from deniable.ledger import Charges, Cost, Ledger, make_metric_cost
 from deniable.text.batches import (
@@ -152,7 +153,7 @@ class Release:
         if not is_proved(status):
             raise InputError(
                 f"A ledger counts what is proved, and the guarantee of {mechanism.name} at epsilon "
-                f"{mechanism.epsilon:g} in this space is {status}: choose another mechanism or epsilon."
+                f"{format_exact(mechanism.epsilon)} in this space is {status}: choose another mechanism or epsilon."
             )
         space = mechanism.space
         return make_metric_cost(

@@ -3,15 +3,17 @@
 import abc
 import dataclasses
 import json
-import math
 from collections.abc import Sequence
 from typing import Any
 
 from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.numbers import as_percent, format_lower, format_upper
 from deniable.core.report import Fact, Report, Section
 from deniable.text.escapes import Escapes
 from deniable.text.tables.layout import CopiedContent
 
+_SHOWN_SHARE = 0.01
+"""Share of an epsilon from which on it is said to be unused."""
 _MAX_LISTED_COLUMNS = 20
 """Columns that are named."""
 NOTHING_COPIED = CopiedContent()
@@ -118,22 +120,16 @@ def _format_bounds(verification: dict[str, Any]) -> str:
     """Return what a verdict says of the true epsilon, in a few words."""
     lower_bound, upper_bound = verification["lower_bound"], verification["epsilon"]  # texts where infinite
     if verification["status"] == "refuted":
-        return f"true epsilon >= {lower_bound if isinstance(lower_bound, str) else f'{lower_bound:.6g}'}"
+        return f"true epsilon >= {format_lower(float(lower_bound), 6)}"
     if verification["witness"] is None or isinstance(upper_bound, str):
-        return f"claimed epsilon {verification['guarantee']['epsilon']:g}"
+        return f"claimed epsilon {format_upper(verification['guarantee']['epsilon'], 6)}"
     if verification["status"] != "proved":
-        return f"true epsilon from {lower_bound:.6g} to {upper_bound:.6g}"
-    unused_percent = 100 * (1 - upper_bound / verification["guarantee"]["epsilon"])
-    unused = f", {unused_percent:.0f} % of it unused" if unused_percent >= 1 else ""
-    return f"exact epsilon {upper_bound:.6g}{unused}"
-
-
-def format_odds(loss: float) -> str:
-    """Return exp(loss) in plain figures."""
-    if loss < math.log(1000):
-        return f"{math.exp(loss):.3g}"
-    exponent = loss / math.log(10)
-    return f"10^{exponent:.1f}"
+        return f"true epsilon from {format_lower(lower_bound, 6)} to {format_upper(upper_bound, 6)}"
+    unused_share = 1 - upper_bound / verification["guarantee"]["epsilon"]
+    unused = (
+        f", {format_lower(as_percent(unused_share), decimals=0)} % of it unused" if unused_share >= _SHOWN_SHARE else ""
+    )
+    return f"exact epsilon {format_upper(upper_bound, 6)}{unused}"
 
 
 def list_steps(escapes: Escapes | None, copied: CopiedContent) -> list[str]:

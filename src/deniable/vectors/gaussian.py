@@ -9,6 +9,7 @@ from randomgen import AESCounter
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_number_within, check_positive
 from deniable.core.guarantees import ApproxDP
+from deniable.core.numbers import format_exact
 from deniable.vectors.discrete_noise import sample_discrete_gaussian
 from deniable.vectors.domains import Domain
 from deniable.vectors.grid import (
@@ -73,7 +74,10 @@ def compute_noise_ratio(epsilon: float, delta: float) -> float:
     while bound_log_delta(epsilon, high) > target:
         high *= 2
         if high > 2.0**200:
-            raise InputError(f"No Gaussian noise is ({epsilon:g}, {delta:g})-DP in float64; choose larger values.")
+            raise InputError(
+                f"No Gaussian noise is ({format_exact(epsilon)}, {format_exact(delta)})-DP in float64; choose "
+                "larger values."
+            )
     while bound_log_delta(epsilon, high / 2) <= target:
         high /= 2
     low = high / 2
@@ -187,7 +191,7 @@ class Gaussian(VectorMechanism):
         )
         if remaining_epsilon <= 0:
             raise InputError(
-                f"{owner} cannot serve {n} coordinates with epsilon {self.epsilon:g}; choose a larger one."
+                f"{owner} cannot serve {n} coordinates with epsilon {format_exact(self.epsilon)}; choose a larger one."
             )
         ratio = compute_noise_ratio(remaining_epsilon, self.delta * DISCRETE_DELTA_SHARE)
         exponent = compute_step_exponent(owner, ratio * sensitivity, self.domain.max_coordinate)

@@ -10,7 +10,7 @@ from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
-from deniable.core.numbers import find_root, round_down
+from deniable.core.numbers import find_root, format_upper, round_down
 from deniable.core.progress import expect_passes
 from deniable.space.space import Space
 from deniable.words.laws import ExponentialKernel, ExponentialLaw
@@ -146,7 +146,8 @@ def _make_calibration_error(space: Space, epsilon: float, pair: WorstPair) -> In
             f"float. Got {epsilon!r}: lower it."
         )
     return InputError(
-        f"The 'epsilon' parameter must be larger for this space: rounding alone may add {pair.epsilon:.2g} between "
+        "The 'epsilon' parameter must be larger for this space: rounding alone may add "
+        f"{format_upper(pair.epsilon, 2)} between "
         f"{words}. Got {epsilon!r}: raise it, or leave one of the two words out."
     )
 

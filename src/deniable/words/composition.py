@@ -20,6 +20,7 @@ import numpy as np
 
 from deniable.core.errors import check_count, check_positive
 from deniable.core.guarantees import ApproxDP, MetricDP, PureDP, Status, find_weakest_status
+from deniable.core.numbers import format_upper
 from deniable.words.laws import Law
 from deniable.words.laws.divergence import bound_divergence_by_loss
 
@@ -80,7 +81,7 @@ def compute_document_guarantee(
     if composed_epsilon >= total_loss:
         composed_epsilon, method = total_loss, "the pure bound, on which composition does not improve"
     adjacency = f"any two texts of {word_count:,} words"
-    source = f"{word_count:,} times the largest loss of a word, {loss:.6g}"
+    source = f"{word_count:,} times the largest loss of a word, {format_upper(loss, 6)}"
     pure = PureDP(total_loss, source, status, adjacency=adjacency)
     approximate = ApproxDP(float(composed_epsilon), delta, method, status, adjacency=adjacency)
     return DocumentGuarantee(int(word_count), pure, approximate)

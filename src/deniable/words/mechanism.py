@@ -17,6 +17,7 @@ from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce, find_home, find_shadowing_attribute, is_builtin_class
 from deniable.core.errors import InputError, NotTractable, check_positive
 from deniable.core.guarantees import MetricDP, Status
+from deniable.core.numbers import format_exact, format_upper
 from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_stream_start, generate_key
 from deniable.space.space import Space
@@ -47,7 +48,7 @@ class KeptShare:
         if not self.draws:
             return f"{100 * self.value:.1f} %"
         margin = 196 * np.sqrt(max(self.value * (1 - self.value), 1 / self.draws) / self.draws)
-        return f"{100 * self.value:.1f} % (+- {margin:.1f}, {self.draws:,} simulated draws)"
+        return f"{100 * self.value:.1f} % (+- {format_upper(margin, decimals=1)}, {self.draws:,} simulated draws)"
 
 
 def _hash_weights(weights: FloatArray) -> str:
@@ -324,7 +325,7 @@ class WordMechanism(WriteOnce, abc.ABC):
 
     def __repr__(self) -> str:
         """Return name, parameters and space."""
-        numbers = ", ".join(f"{name}={value:g}" for name, value in self.parameters.items())
+        numbers = ", ".join(f"{name}={format_exact(value)}" for name, value in self.parameters.items())
         return f"{type(self).__name__}({self.space!r}, {numbers})"
 
 

@@ -18,6 +18,7 @@ import pytest
 import torch
 
 from deniable.cli import model_runs
+from deniable.core.numbers import format_upper
 from deniable.models.images.reading import read_images
 from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
@@ -96,7 +97,7 @@ def test_a_private_card(train, place):
     spent = accounting["epsilon, one record made empty"]
     assert 1.9 < spent <= 2
     assert spent < accounting["epsilon, replace one record"]
-    assert held["guarantee"] == f"({spent:.6g}, 0.01)-DP"
+    assert held["guarantee"] == f"({format_upper(spent, 6)}, 0.01)-DP"
     assert f"\n  guarantee  {held['guarantee']}\n" in text
     assert f"\n  status     {ideal}\n" in text
     assert not any("training images:" in line for line in card["not protected"])

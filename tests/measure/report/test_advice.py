@@ -45,7 +45,7 @@ def test_sharing_comes_with_the_whole_record():
     assert (
         advise([figures])
         .reasons[-1]
-        .startswith("For the whole of a median record, 19 words, epsilon 2 makes epsilon 545: ")
+        .startswith("For the whole of a median record, 19 words, epsilon 2 makes epsilon 546: ")
     )
     assert advise([make_figures(2, 0.1, 0.8)]).reasons[-1].startswith("The guarantee bounds nothing for a record")
 

@@ -9,6 +9,7 @@ import pytest
 
 from deniable import TEM, MultivariateLaplace
 from deniable.core.errors import InputError
+from deniable.core.numbers import as_percent, format_lower, format_upper
 from deniable.measure.report.charts import draw_chart
 from deniable.measure.report.inputs import SurveyPlan
 from deniable.measure.report.page import answer_questions, build_charts, render_report
@@ -85,14 +86,19 @@ def test_texts_are_escaped(page):
 def test_the_page_has_the_numbers_of_the_json(found, page):
     """Every share of the figures stands on the page."""
     for reading in found.to_dict()["readings"]:
-        for name in ("public", "alone", "context"):
+        success = format_upper(as_percent(reading["public"]["share"]["value"]), decimals=1)
+        assert f"<b>{success} %</b> <i>exact</i>" in page
+        for name in ("alone", "context"):
             assert f"<b>{100 * reading[name]['share']['value']:.1f} %</b>" in page
         for name in ("original", "private"):
             estimate = reading["utility"]["accuracy"][name]
             assert f"<b>{100 * estimate['value']:.1f} %</b>" in page
-            assert f"<i>{100 * estimate['low']:.1f} to {100 * estimate['high']:.1f}</i>" in page
+            low, high = as_percent(estimate["low"]), as_percent(estimate["high"])
+            assert f"<i>{format_lower(low, decimals=1)} to {format_upper(high, decimals=1)}</i>" in page
             assert f"<b>{reading['membership'][name]['auc']['value']:.3f}</b>" in page
-        assert f"{reading['promise']['proven']:.6g}" in page
+        assert f"{format_upper(reading['promise']['proven'], 6)}" in page
+        for bound in reading["promise"]["record"]["pure"], reading["promise"]["record"]["approximate"]:
+            assert f"<b>epsilon {format_upper(bound['epsilon'])}</b>" in page
         assert f"{100 * reading['authorship']['static']['value']:.1f} %" in page
 
 

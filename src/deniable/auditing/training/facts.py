@@ -31,6 +31,7 @@ from deniable.core.guarantees import (
     ApproxDP,
     Guarantee,
 )
+from deniable.core.numbers import format_lower, format_upper
 from deniable.core.report import Fact, Report, Section
 
 _SEEDS = 3
@@ -80,7 +81,7 @@ class TrainingFacts:
         """Return the facts as a report."""
         sections = [Section("what the run says", _list_stated_facts(self)), Section("what was seen", _list_seen(self))]
         accounting = [
-            Fact(f"epsilon, {name}", f"{found.lower:.4g} to {found.upper:.4g}", found.ground)
+            Fact(f"epsilon, {name}", f"{format_lower(found.lower, 4)} to {format_upper(found.upper, 4)}", found.ground)
             for name, found in (("as stated", self.stated), ("as seen", self.seen))
             if found is not None
         ]
@@ -234,7 +235,10 @@ def _judge_accounting(guarantee: Guarantee, found: RecomputedEpsilon, confidence
         confidence=confidence,
         samples=0,
         witness=None,
-        method=f"{found.ground}; for {adjacency}, on the worst data, at epsilon {found.lower:.4g} to {found.upper:.4g}",
+        method=(
+            f"{found.ground}; for {adjacency}, on the worst data, at epsilon {format_lower(found.lower, 4)} to "
+            f"{format_upper(found.upper, 4)}"
+        ),
         seconds=time.perf_counter() - start,
     )
 

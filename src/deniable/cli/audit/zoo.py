@@ -2,6 +2,7 @@
 
 import json
 import math
+from collections.abc import Callable
 from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
@@ -9,6 +10,7 @@ import typer
 from deniable.cli.choices import ZooName
 from deniable.cli.options import EXIT_REFUTED, SAMPLING_PANEL, JsonOption, list_choices, make_option
 from deniable.cli.progress import show_passes
+from deniable.core.numbers import format_lower, format_upper
 
 if TYPE_CHECKING:
     from deniable.core.evidence import Verdict
@@ -132,7 +134,7 @@ def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
         _format_bound(exact_verdict) if exact_verdict else "-",
         sampled_verdict.status if sampled_verdict else "-",
         _format_bound(sampled_verdict) if sampled_verdict else "-",
-        _format_epsilon(sampled_verdict.detectable_epsilon)
+        _format_epsilon(sampled_verdict.detectable_epsilon, format_upper)
         if sampled_verdict and sampled_verdict.detectable_epsilon is not None
         else "-",
         f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
@@ -143,9 +145,10 @@ def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
 
 def _format_bound(verdict: "Verdict") -> str:
     """Return the exact epsilon, or the lower bound where there is none, or the theorem's."""
-    value = verdict.lower_bound if verdict.samples or verdict.status == "refuted" else verdict.epsilon
-    return _format_epsilon(value)
+    if verdict.samples or verdict.status == "refuted":
+        return _format_epsilon(verdict.lower_bound, format_lower)
+    return _format_epsilon(verdict.epsilon, format_upper)
 
 
-def _format_epsilon(value: float) -> str:
-    return "infinite" if math.isinf(value) else f"{value:.4g}"
+def _format_epsilon(value: float, format_bound: Callable[[float, int], str]) -> str:
+    return "infinite" if math.isinf(value) else format_bound(value, 4)

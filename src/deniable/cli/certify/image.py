@@ -29,6 +29,7 @@ from deniable.cli.options import (
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
 from deniable.core.guarantees import is_proved
+from deniable.core.numbers import format_exact
 
 if TYPE_CHECKING:
     import torch
@@ -221,10 +222,10 @@ def _format_lines(model: "ImageModel", curve: "CertifiedAccuracyCurve") -> list[
     certificate = model.certificate
     if certificate is None:
         return []
-    sampling = f"{len(curve.certified):,} images, {curve.draws:,} draws, alpha {curve.alpha:g}"
+    sampling = f"{len(curve.certified):,} images, {curve.draws:,} draws, alpha {format_exact(curve.alpha)}"
     lines = [f"{type(certificate).__name__}: {certificate.status} ({certificate.source}); {sampling}"]
     lines += [
-        f"{certificate.norm} radius above {radius:g}: certified accuracy {accuracy.format_percent()}"
+        f"{certificate.norm} radius above {format_exact(radius)}: certified accuracy {accuracy.format_percent()}"
         for radius, accuracy in zip(curve.radii, curve.accuracy, strict=True)
     ]
     return lines

@@ -7,6 +7,7 @@ from deniable.cli.certify.options import CertifyOptions, TextCertification
 from deniable.cli.labelled_tables import LabelledDocuments
 from deniable.cli.progress import show_passes
 from deniable.core.guarantees import is_proved
+from deniable.core.numbers import format_exact
 
 if TYPE_CHECKING:
     from deniable.models.text.model import TextModel
@@ -41,7 +42,9 @@ def certify_rows_by_smoothing(
             alpha=certify_options.alpha,
             estimation=certify_options.draws,
         )
-    sampling = f"{len(rows.documents):,} texts, {certify_options.draws:,} draws each, alpha {certificates.alpha:g}"
+    sampling = (
+        f"{len(rows.documents):,} texts, {certify_options.draws:,} draws each, alpha {format_exact(certificates.alpha)}"
+    )
     smoother = describe_source(mechanism)
     lines = [
         f"smoothed by {smoother}: {certificates.status} ({certificates.guarantee.source}); {sampling}",

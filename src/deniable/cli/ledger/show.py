@@ -50,7 +50,7 @@ def run_ledger_show(
 
 def _describe_spending(spending: "Spending", unit: str, person: str | None) -> list[str]:
     """Return the lines of a report: accounts first, then what they were charged for."""
-    from deniable.core.numbers import format_number
+    from deniable.core.numbers import format_exact, format_upper
 
     if not spending.accounts:
         return [f"nothing was charged to {'anybody' if person is None else repr(person)}"]
@@ -58,12 +58,12 @@ def _describe_spending(spending: "Spending", unit: str, person: str | None) -> l
     for row in spending.releases:
         name, what = (_show_name(row.facts.get(key, default)) for key, default in _NAMES)
         epsilon = row.facts.get("epsilon")
-        at = "" if epsilon is None else f" at epsilon {format_number(epsilon)}"
+        at = "" if epsilon is None else f" at epsilon {format_exact(epsilon)}"
         lines.append(f"  {name}{at}: {row.cells:,} charged, {row.units:,} {what}s ({row.account})")
     if spending.largest_loss is not None:
         lines.append(
             "the metric account bounds a person's loss by its sum times the largest distance that a word moved; over "
-            f"all distances, with the largest loss of a word, by {format_number(spending.largest_loss)} nats"
+            f"all distances, with the largest loss of a word, by {format_upper(spending.largest_loss)} nats"
         )
     return lines
 
@@ -75,10 +75,10 @@ def _show_name(name: str) -> str:
 
 def _describe_account(account: "Account", unit: str, *, is_one: bool) -> str:
     """Return how far an account was spent."""
-    from deniable.core.numbers import format_number
+    from deniable.core.numbers import format_lower, format_upper
 
     what = {"metric": "metric epsilon", "pure": "pure epsilon", "approximate": "epsilon at the ledger's delta"}
-    spent = f"{what[account.name]:<30} {format_number(account.largest)} of {format_number(account.cap)} spent"
+    spent = f"{what[account.name]:<30} {format_upper(account.largest)} of {format_lower(account.cap)} spent"
     if is_one:
         return spent
     return f"{spent} by the {unit} who has spent most; {account.persons:,} {unit}s have spent some"

@@ -31,6 +31,7 @@ from deniable.cli.train.options import (
     parse_classes,
 )
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_upper
 
 if TYPE_CHECKING:
     from deniable.learning.loop import Checkpoint
@@ -287,11 +288,15 @@ class _ImageProgress:
         if time.monotonic() - self._last_time >= LINE_SECONDS or status.done == status.steps:
             self._figures = self._format_figures(status)
             self._last_time = time.monotonic()
-        self._steps.update(status.done, status.steps, f"loss {status.loss:.3f}{self._figures}")
+        self._steps.update(status.done, status.steps, f"loss {format_upper(status.loss)}{self._figures}")
 
     def _format_figures(self, status: "TrainingProgress") -> str:
         accuracy = status.accuracy(
             self._test_images.pixels[:_PROGRESS_IMAGES], self._test_images.labels[:_PROGRESS_IMAGES]
         )
-        spent_text = "" if status.compute_epsilon_spent is None else f", epsilon {status.compute_epsilon_spent():.4g}"
+        spent_text = (
+            ""
+            if status.compute_epsilon_spent is None
+            else f", epsilon {format_upper(status.compute_epsilon_spent(), 4)}"
+        )
         return f", accuracy {accuracy:.3f}{spent_text}"

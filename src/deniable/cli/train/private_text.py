@@ -23,6 +23,7 @@ from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.train.options import parse_classes
 from deniable.core.errors import InputError
 from deniable.core.guarantees import Unit
+from deniable.core.numbers import format_exact
 
 if TYPE_CHECKING:
     from deniable.models.text.prediction import TextPredictor
@@ -153,7 +154,8 @@ def check_signal(budget: "Budget", records: int, *, has_public_labels: bool) -> 
 
     if compute_signal(budget, records) < TOO_LITTLE_SIGNAL and not has_public_labels:
         raise InputError(
-            f"{records:,} {budget.unit}s at epsilon {budget.epsilon:g} teach no more than a blind guess: give more of "
+            f"{records:,} {budget.unit}s at epsilon {format_exact(budget.epsilon)} teach no more than a blind "
+            "guess: give more of "
             "them, a larger epsilon, or labelled public texts to begin with (--public, --public-label)."
         )
 
@@ -162,7 +164,8 @@ def warn_of_delta(delta: float, records: int) -> None:
     """Warn of a delta at which publishing a record or two whole would be allowed."""
     if delta * records >= 1:
         typer.echo(
-            f"warning: delta {delta:g} is 1/n or more for n = {records:,}: it allows to publish somebody's record as "
+            f"warning: delta {format_exact(delta)} is 1/n or more for n = {records:,}: it allows to publish "
+            "somebody's record as "
             "it is. Take a delta far below 1/n.",
             err=True,
         )
@@ -176,7 +179,8 @@ def warn_of_signal(budget: "Budget", classifier: "LinearClassifier") -> None:
     signal = compute_signal(budget, count)
     if signal < ENOUGH_SIGNAL:
         typer.echo(
-            f"warning: about {count:,} {budget.unit}s are few at epsilon {budget.epsilon:g}. On film reviews so many "
+            f"warning: about {count:,} {budget.unit}s are few at epsilon {format_exact(budget.epsilon)}. On film "
+            "reviews so many "
             f"keep about {100 * estimate_retained_share(signal):.0f} % of what a classifier without privacy gains over "
             "a blind guess, more with labelled public texts.",
             err=True,

@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate
-from deniable.core.numbers import format_number
+from deniable.core.numbers import as_percent, format_exact, format_upper, round_down
 from deniable.measure.utility import UtilityResult
 
 _MAX_UNEXPLORED_RATIO = 1.25
@@ -200,12 +200,15 @@ def _find_unmeasured_ranges(judgements: Sequence[EpsilonJudgement]) -> Iterator[
 def _describe_unmeasured_range(ends: UnmeasuredRange) -> str:
     low, high = ends
     if high is None:
-        place, epsilons = f"above {low:g}", (1.5 * low, 2 * low)
+        place, epsilons = f"above {format_exact(low)}", (1.5 * low, 2 * low)
     elif not low:
-        place, epsilons = f"below {high:g}", (high / 4, high / 2)
+        place, epsilons = f"below {format_exact(high)}", (high / 4, high / 2)
     else:
-        place, epsilons = f"between {low:g} and {high:g}", ((low**2 * high) ** (1 / 3), (low * high**2) ** (1 / 3))
-    suggested = ",".join(f"{epsilon:.3g}" for epsilon in epsilons)
+        place, epsilons = (
+            f"between {format_exact(low)} and {format_exact(high)}",
+            ((low**2 * high) ** (1 / 3), (low * high**2) ** (1 / 3)),
+        )
+    suggested = ",".join(format_exact(round_down(epsilon, 3)) for epsilon in epsilons)
     return f"No epsilon {place} was measured, and one may give both: measure there too, with --epsilons {suggested}."
 
 
@@ -237,12 +240,15 @@ def _explain_sharing(
     both = [pair[0] for pair in zip(figures, judgements, strict=True) if pair[1].is_protected and pair[1].is_useful]
     epsilons, verb = _list_numbers([one.epsilon for one in both]), "gives" if len(both) == 1 else "give"
     headline = (
-        f"Epsilon {epsilons} {verb} both: the attackers that were tried name at most {100 * limits.max_recovery:g} % "
-        f"of the words, and training on private texts retains at least {100 * limits.min_retained:g} % of what "
+        f"Epsilon {epsilons} {verb} both: the attackers that were tried name at most "
+        f"{format_exact(as_percent(limits.max_recovery))} % "
+        "of the words, and training on private texts retains at least "
+        f"{format_exact(as_percent(limits.min_retained))} % of what "
         "training on the originals gains over a blind guess."
     )
     figures_text = (
-        f"At epsilon {both[0].epsilon:g} attackers name {both[0].recovery.format_percent()} of the words, and "
+        f"At epsilon {format_exact(both[0].epsilon)} attackers name {both[0].recovery.format_percent()} of the "
+        "words, and "
         f"{_describe_retained(both[0])} of the gain is retained."
     )
     return [headline, figures_text, *_describe_uncertainty(both[:1], limits), _describe_whole_record(both[0])]
@@ -254,8 +260,8 @@ def _describe_whole_record(figures: EpsilonFigures) -> str:
     if figures.whole_record is not None:
         words, epsilon = figures.whole_record
         bound = (
-            f"For the whole of a median record, {words:,} words, epsilon {figures.epsilon:g} makes epsilon "
-            f"{format_number(epsilon)}"
+            f"For the whole of a median record, {words:,} words, epsilon {format_exact(figures.epsilon)} makes epsilon "
+            f"{format_upper(epsilon)}"
         )
     return f"{bound}: whoever knows a text, or how its author writes, may still recognize it in the private one."
 
@@ -273,29 +279,31 @@ def _explain_refusal(
     useful = [one for one, judgement in pairs if judgement.is_useful]
     if useful:
         sentences.append(
-            f"At least {100 * limits.min_retained:g} % of the gain is retained only at epsilon "
+            f"At least {format_exact(as_percent(limits.min_retained))} % of the gain is retained only at epsilon "
             f"{_list_numbers([one.epsilon for one in useful])}, and attackers name "
-            f"{useful[0].recovery.format_percent()} of the words at epsilon {useful[0].epsilon:g}."
+            f"{useful[0].recovery.format_percent()} of the words at epsilon {format_exact(useful[0].epsilon)}."
         )
     elif judgements[0].is_useful is not None:
-        sentences.append(f"At no measured epsilon is {100 * limits.min_retained:g} % of the gain retained.")
+        sentences.append(
+            f"At no measured epsilon is {format_exact(as_percent(limits.min_retained))} % of the gain retained."
+        )
     return [*sentences, *_describe_unjudgeable_label(figures), *_describe_uncertainty(protected, limits)]
 
 
 def _describe_lack(figures: Sequence[EpsilonFigures], protected: Sequence[EpsilonFigures], limits: AdviceLimits) -> str:
     """Return what is lacking where attackers are held off, or that they are not."""
-    max_share = f"{100 * limits.max_recovery:g} %"
+    max_share = f"{format_exact(as_percent(limits.max_recovery))} %"
     if not protected:
         least = min(figures, key=lambda one: one.recovery.value)
         return (
             f"At no measured epsilon is it certain that the attackers that were tried name at most {max_share} of the "
-            f"words; at epsilon {least.epsilon:g} they name {least.recovery.format_percent()}."
+            f"words; at epsilon {format_exact(least.epsilon)} they name {least.recovery.format_percent()}."
         )
     return (
         f"The attackers that were tried name at most {max_share} of the words at epsilon "
         f"{_list_numbers([one.epsilon for one in protected])}, but there at best "
         f"{_describe_retained(max(protected, key=_get_retained_share))} of what training on the originals gains over a "
-        f"blind guess is retained, where {100 * limits.min_retained:g} % counts as useful."
+        f"blind guess is retained, where {format_exact(as_percent(limits.min_retained))} % counts as useful."
     )
 
 
@@ -332,7 +340,7 @@ def _describe_unjudgeable_label(figures: Sequence[EpsilonFigures]) -> list[str]:
 
 def _describe_protection(judgements: Sequence[EpsilonJudgement], limits: AdviceLimits) -> str:
     protected = _list_numbers([judgement.epsilon for judgement in judgements if judgement.is_protected])
-    max_share = f"{100 * limits.max_recovery:g} %"
+    max_share = f"{format_exact(as_percent(limits.max_recovery))} %"
     return f"The attackers that were tried name at most {max_share} of the words at epsilon {protected}."
 
 
@@ -348,7 +356,7 @@ def _describe_uncertainty(figures: Sequence[EpsilonFigures], limits: AdviceLimit
     if not uncertain or uncertain[0].utility is None:
         return []
     epsilons = _list_numbers([one.epsilon for one in uncertain])
-    rows, min_share = uncertain[0].utility.rows, f"{100 * limits.min_retained:g} %"
+    rows, min_share = uncertain[0].utility.rows, f"{format_exact(as_percent(limits.min_retained))} %"
     return [
         f"At epsilon {epsilons} the {rows:,} rows leave open whether {min_share} is retained: more rows would tell."
     ]
@@ -368,5 +376,5 @@ def _get_retained_share(figures: EpsilonFigures) -> float:
 
 def _list_numbers(numbers: Sequence[float]) -> str:
     """Return numbers as a list in words: "1", "1 and 2", "1, 2 and 4"."""
-    *first_numbers, last_number = [f"{number:g}" for number in numbers]
+    *first_numbers, last_number = [format_exact(number) for number in numbers]
     return f"{', '.join(first_numbers)} and {last_number}" if first_numbers else last_number

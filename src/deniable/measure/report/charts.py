@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from html import escape
 
 from deniable.core.intervals import Estimate
+from deniable.core.numbers import format_exact
 
 LETTER_WIDTH = 6.4
 """Maximum width of a letter in user units, for the space that a label takes."""
@@ -290,7 +291,7 @@ def _describe_chart(chart: LineChart) -> str:
     """Return all numbers of the chart as text, for readers who cannot see it."""
 
     def describe_point(point: ChartPoint) -> str:
-        x_text = _format_share(round(point.x.value, 4)) if chart.x_is_share else f"{point.x.value:g}"
+        x_text = _format_share(round(point.x.value, 4)) if chart.x_is_share else format_exact(point.x.value)
         label = f" ({point.label})" if point.label else ""
         return f"{chart.x_label} {x_text}{label}: {point.y.format_percent() if chart.y_in_percent else point.y}"
 

@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, as_exact_estimate
+from deniable.core.numbers import as_percent, format_exact, format_lower, format_upper
 from deniable.measure.entities.survival import EntityFigures
 from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.findings import EpsilonResult, SurveyResult
@@ -53,13 +54,20 @@ def make_environment() -> "Environment":
         from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - an extra
     except ImportError:
         raise InputError("The report needs jinja2, which is missing: install deniable[measure].") from None
-    return Environment(
+    environment = Environment(
         autoescape=True,
         undefined=StrictUndefined,
         trim_blocks=True,
         lstrip_blocks=True,
         loader=DictLoader({"style.css": read_style()}),
     )
+    environment.globals |= {
+        "exact": format_exact,
+        "upper": format_upper,
+        "lower": format_lower,
+        "as_percent": as_percent,
+    }
+    return environment
 
 
 def read_style() -> str:
@@ -74,25 +82,28 @@ def answer_questions(survey: SurveyResult) -> list[tuple[str, str]]:
 
 def _advise_epsilon(survey: SurveyResult) -> str:
     lowest, highest = survey.readings[0], survey.readings[-1]
-    max_share = f"{100 * survey.advice.limits.max_recovery:g} %"
+    max_share = f"{format_exact(as_percent(survey.advice.limits.max_recovery))} %"
     protected = [judgement.epsilon for judgement in survey.advice.judgements if judgement.is_protected]
-    low_share, high_share = (_format_percent(result.strongest_recovery) for result in (lowest, highest))
+    low_share, high_share = (result.strongest_recovery.format_point() for result in (lowest, highest))
     text = (
-        f"An attacker who sees the private texts named {low_share} of the original words at epsilon {lowest.epsilon:g}"
+        f"An attacker who sees the private texts named {low_share} of the original words at epsilon "
+        f"{format_exact(lowest.epsilon)}"
     )
     if len(survey.readings) == 1:
         text += ". "
     else:
         text += (
-            f" and {high_share} at epsilon {highest.epsilon:g}. (If words follow {survey.prior}, an attacker without "
-            f"the private texts, who always says the most frequent word, names {100 * survey.blind:.1f} %; in this "
-            "table that share is another.) "
+            f" and {high_share} at epsilon {format_exact(highest.epsilon)}. (If words follow {survey.prior}, an "
+            "attacker without the private texts, who always says the most frequent word, names "
+            f"{100 * survey.blind:.1f} %; in this table that share is another.) "
         )
     if protected:
-        text += f"Up to epsilon {protected[-1]:g} it was at most {max_share}, its interval included. "
+        text += f"Up to epsilon {format_exact(protected[-1])} it was at most {max_share}, its interval included. "
     else:
         text += f"At no measured epsilon is it certainly at most {max_share}. "
-    refuted_epsilons = [f"{reading.epsilon:g}" for reading in survey.readings if reading.promise.status == "refuted"]
+    refuted_epsilons = [
+        format_exact(reading.epsilon) for reading in survey.readings if reading.promise.status == "refuted"
+    ]
     if refuted_epsilons:
         text += f"The guarantee is refuted at epsilon {', '.join(refuted_epsilons)}: take another mechanism. "
     return text + "The stronger the attacker you expect, and the more one word can harm, the smaller epsilon must be."
@@ -101,21 +112,23 @@ def _advise_epsilon(survey: SurveyResult) -> str:
 def _describe_losses(survey: SurveyResult) -> str:
     lowest, highest = survey.readings[0], survey.readings[-1]
     text = (
-        f"From {_format_percent(lowest.similarity.unchanged)} of the words at epsilon {lowest.epsilon:g} to "
-        f"{_format_percent(highest.similarity.unchanged)} at epsilon {highest.epsilon:g} stay as they were. "
+        f"From {lowest.similarity.unchanged.format_point()} of the words at epsilon "
+        f"{format_exact(lowest.epsilon)} to "
+        f"{highest.similarity.unchanged.format_point()} at epsilon {format_exact(highest.epsilon)} stay as they "
+        "were. "
     )
     if len(survey.readings) == 1:
-        text = f"{_format_percent(lowest.similarity.unchanged)} of the words stay as they were. "
+        text = f"{lowest.similarity.unchanged.format_point()} of the words stay as they were. "
     with_utility = [(reading, reading.utility) for reading in survey.readings if reading.utility is not None]
     if not with_utility:
         return text + "What the private texts are still good for was not measured: name a column of labels for that."
     balanced = with_utility[0][1].balanced_accuracy
     text += (
         "A classifier trained on the original texts has a balanced accuracy of "
-        f"{_format_percent(balanced.original)}, a blind guess {100 * balanced.blind:.1f} %. "
+        f"{balanced.original.format_point()}, a blind guess {100 * balanced.blind:.1f} %. "
     )
     shares = [
-        f"{_format_percent(utility.balanced_accuracy.retained)} at epsilon {result.epsilon:g}"
+        f"{utility.balanced_accuracy.retained.format_point()} at epsilon {format_exact(result.epsilon)}"
         for result, utility in with_utility
         if utility.balanced_accuracy.retained is not None
     ]
@@ -181,7 +194,7 @@ def _build_classifier_charts(survey: SurveyResult) -> list[LineChart]:
         for result, utility in with_utility
     ]
     trade_off = [
-        ChartPoint(result.strongest_recovery, utility.balanced_accuracy.private, f"{result.epsilon:g}")
+        ChartPoint(result.strongest_recovery, utility.balanced_accuracy.private, format_exact(result.epsilon))
         for result, utility in with_utility
     ]
     membership = [
@@ -245,7 +258,3 @@ def _build_epsilon_chart(
 ) -> LineChart:
     shown_series = tuple(series for series in lines if series.points)
     return LineChart(title, "epsilon per unit of distance", y_label, shown_series, levels, y_in_percent=percent)
-
-
-def _format_percent(estimate: Estimate) -> str:
-    return f"{100 * estimate.value:.1f} %"

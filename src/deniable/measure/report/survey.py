@@ -14,6 +14,7 @@ import numpy as np
 from deniable import __version__
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
+from deniable.core.numbers import format_exact
 from deniable.core.parallel import count_cores
 from deniable.measure.attackers.language_model import WordNumbers, number_texts
 from deniable.measure.batches import privatize_texts
@@ -160,7 +161,9 @@ def _sort_mechanisms(mechanisms: Sequence[WordMechanism]) -> list[WordMechanism]
         raise InputError("A survey needs at least one mechanism. Got none: give one for each epsilon.")
     for one, other in itertools.pairwise(sorted_mechanisms):
         if one.epsilon == other.epsilon:
-            raise InputError(f"The epsilons of a survey must differ. Got {one.epsilon:g} twice: give each once.")
+            raise InputError(
+                f"The epsilons of a survey must differ. Got {format_exact(one.epsilon)} twice: give each once."
+            )
         if one.space.fingerprint != other.space.fingerprint:
             raise InputError("The mechanisms of a survey must have one space. Got two: survey each on its own.")
     return sorted_mechanisms

@@ -11,6 +11,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError, shorten_text
+from deniable.core.numbers import format_exact
 from deniable.models.images.dataset import (
     DataDeclaration,
     ImageDataset,
@@ -151,7 +152,8 @@ def _check_pixel_range(name: str, x: NumericArray, low: float, high: float, *, i
         else:
             fix = "replace it"
         raise InputError(
-            f"{name}[{position}] is {value}: pixels must lie in [{low:g}, {high:g}], {reason}. To fix it, {fix}."
+            f"{name}[{position}] is {value}: pixels must lie in [{format_exact(low)}, {format_exact(high)}], "
+            f"{reason}. To fix it, {fix}."
         )
 
 

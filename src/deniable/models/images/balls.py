@@ -7,6 +7,7 @@ import torch
 from torch import Tensor
 
 from deniable.core.errors import InputError, check_count, make_parameter_error
+from deniable.core.numbers import format_exact
 
 PixelBounds = tuple[float, float]
 """Smallest and largest pixel; either may be infinite."""
@@ -73,7 +74,10 @@ def check_attack_inputs(images: Tensor, labels: Tensor, bounds: PixelBounds, dra
     if is_outside.any():
         index = tuple(is_outside.nonzero()[0].tolist())
         pixel = images[index].item()
-        raise InputError(f"The pixel {index} is {pixel:g}, outside the bounds {low:g} to {high:g}: rescale the images.")
+        raise InputError(
+            f"The pixel {index} is {pixel:g}, outside the bounds {format_exact(low)} to {format_exact(high)}: "
+            "rescale the images."
+        )
 
 
 def _describe_tensor(tensor: Tensor) -> str:

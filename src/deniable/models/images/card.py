@@ -5,6 +5,7 @@ import dataclasses
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import PROVED_IDEAL, is_proved
 from deniable.core.intervals import Estimate
+from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.learning.card import build_card, describe_protection, make_share_fact
 from deniable.models.images.certification import CertifiedAccuracyCurve
@@ -99,7 +100,9 @@ def _describe_certificate(model: ImageModel, curve: CertifiedAccuracyCurve | Non
     if certificate is None or curve is None:
         return Section("", (Fact("certificate", None),))
     points = list(zip(curve.radii, curve.accuracy, strict=True))
-    radius_lines = "; ".join(f"{accuracy.format_percent()} beyond {radius:g}" for radius, accuracy in points)
+    radius_lines = "; ".join(
+        f"{accuracy.format_percent()} beyond {format_exact(radius)}" for radius, accuracy in points
+    )
     return Section(
         "certificate",
         (

@@ -12,6 +12,7 @@ import torch
 from torch import Tensor
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 
 PixelRange = tuple[float, float]
 """Values of black and white."""
@@ -45,7 +46,7 @@ class DataDeclaration:
             if not (low < high and math.isfinite(low) and math.isfinite(high)):
                 raise InputError(
                     "The range of pixels must be two finite numbers, black and white, the first below the second. "
-                    f"Got {low:g} and {high:g}: declare, for example, -1,1."
+                    f"Got {format_exact(low)} and {format_exact(high)}: declare, for example, -1,1."
                 )
         if self.classes is not None:
             check_classes("What is declared", self.classes)

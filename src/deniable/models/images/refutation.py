@@ -9,6 +9,7 @@ from scipy import stats
 from torch import Tensor
 
 from deniable.core.errors import InputError, check_count, check_fraction, check_positive, make_parameter_error
+from deniable.core.numbers import format_exact
 from deniable.models.images.attacks import pgd, pgd_l1, pgd_l2
 from deniable.models.images.balls import UNIT_BOUNDS, PixelBounds, compute_norms
 from deniable.models.images.robustness import CertifiedImage, DecisionRule, Norm
@@ -52,8 +53,9 @@ class AttackedImage:
     def __str__(self) -> str:
         """Return the image in one line."""
         return (
-            f"image {self.image}, certified as {self.certified} up to {self.radius:.4g}, has {self.votes_rival:,} votes"
-            f" for {self.rival} against {self.votes_certified:,} at distance {self.distance:.4g}"
+            f"image {self.image}, certified as {self.certified} up to {format_exact(self.radius)}, has "
+            f"{self.votes_rival:,} votes"
+            f" for {self.rival} against {self.votes_certified:,} at distance {format_exact(self.distance)}"
         )
 
 

@@ -6,6 +6,8 @@ from typing import Generic, Protocol, TypeVar
 
 from scipy import stats
 
+from deniable.core.numbers import format_upper
+
 
 class Attempt(Protocol):
     """One certified input after the attack; its `str` is one line."""
@@ -46,7 +48,10 @@ class Refutation(Generic[AttemptT]):
         if self.witness is None:
             return "not refuted: nothing is certified"
         verdict = "refuted" if self.is_refuted else "not refuted"
-        return f"{verdict}: {self.flips} of {self.tested} certified flipped, p = {self.p_value:.2g}; {witness}"
+        return (
+            f"{verdict}: {self.flips} of {self.tested} certified flipped, p = {format_upper(self.p_value, 2)}; "
+            f"{witness}"
+        )
 
 
 def conclude_refutation(attempts: Sequence[AttemptT], alpha: float, certified_at: float) -> Refutation[AttemptT]:

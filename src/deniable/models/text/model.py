@@ -13,6 +13,7 @@ from deniable.core.errors import InputError, make_parameter_error, shorten_text
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
 from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.numbers import format_exact
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
@@ -157,7 +158,7 @@ def describe_source(source: SubstituteSource) -> str:
     """Return substitutions or a mechanism in words."""
     if isinstance(source, Substitutions):
         return source.name
-    return f"{source.name} at {', '.join(f'{name} {value:g}' for name, value in source.parameters.items())}"
+    return f"{source.name} at {', '.join(f'{name} {format_exact(value)}' for name, value in source.parameters.items())}"
 
 
 def _fingerprint_source(source: SubstituteSource) -> str:

@@ -7,6 +7,7 @@ from collections.abc import Callable
 import numpy as np
 
 from deniable.core.evidence import Verdict
+from deniable.core.numbers import format_exact
 from deniable.learning.loop import build_with_seed
 from deniable.published.adept.method import make_adept_method
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
@@ -88,7 +89,7 @@ ADEPT_TEXT_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="adept-texts",
         source="Krishna et al. 2021, Theorem 1 (Habernal 2021, Theorem 5.1), behind an encoder of texts",
-        claim=f"{_EPSILON:g}-DP for any two texts",
+        claim=f"{format_exact(_EPSILON)}-DP for any two texts",
         flaw="the noise is for the l2 sensitivity of the clip, and vectors of texts use up the l1 one",
         audit_samples=_make_sampled_audit(_make_published),
         sampled_status="refuted",
@@ -98,7 +99,7 @@ ADEPT_TEXT_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="adept-true-texts",
         source="control: the same encoder, noise for the l1 sensitivity 2 C sqrt(n)",
-        claim=f"{_EPSILON:g}-DP for any two texts",
+        claim=f"{format_exact(_EPSILON)}-DP for any two texts",
         flaw="",
         audit_samples=_make_sampled_audit(_make_true),
         sampled_status="not refuted",
@@ -108,7 +109,7 @@ ADEPT_TEXT_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="adept-gaussian-texts",
         source="control: the same encoder, Gaussian noise for the l2 sensitivity 2 C",
-        claim=f"({_EPSILON:g}, {_DELTA:g})-DP for any two texts",
+        claim=f"({format_exact(_EPSILON)}, {format_exact(_DELTA)})-DP for any two texts",
         flaw="",
         audit_samples=_make_sampled_audit(_make_gaussian),
         sampled_status="not refuted",

@@ -21,6 +21,7 @@ from torch.nn import functional
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import REPLACED_RECORD, PureDP
+from deniable.core.numbers import format_exact, format_upper
 from deniable.published.noise import TensorShape, draw_laplace_noise
 
 MNIST_IMAGE: TensorShape = (1, 28, 28)
@@ -57,7 +58,8 @@ class DPALBudget:
             check_positive("Budget", field.name, getattr(self, field.name))
         if self.eps_t <= self.eps2:
             raise InputError(
-                f"DPAL's total epsilon must exceed its eps2 of {self.eps2:g}. Got {self.eps_t:g}: raise eps_t."
+                f"DPAL's total epsilon must exceed its eps2 of {format_exact(self.eps2)}. Got "
+                f"{format_exact(self.eps_t)}: raise eps_t."
             )
 
     @classmethod
@@ -283,7 +285,7 @@ def build_refuted_verdict(budget: DPALBudget) -> Verdict:
         confidence=1.0,
         samples=0,
         witness=witness,
-        method=f"by law of the perturbed images, of which {budget.input_claim:.3g} is claimed (Lemma 3); "
+        method=f"by law of the perturbed images, of which {format_upper(budget.input_claim)} is claimed (Lemma 3); "
         "see the study dpal-audit",
         seconds=0.0,
     )

@@ -8,6 +8,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 from deniable.core.randomness import make_generator
 from deniable.learning.adam import AdamRun
 from deniable.models.images.attacks import i_fgsm, mim, pgd
@@ -182,11 +183,13 @@ def _choose_settings(
     channels, is_colour = task.shape[0], task.shape[0] > 1
     if is_colour and epsilon < _MIN_COLOUR_EPSILON:
         raise InputError(
-            f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {epsilon:g}: give at least 2."
+            f"DPAL's budget for colour images begins at epsilon 2 (Appendix M). Got {format_exact(epsilon)}: give "
+            "at least 2."
         )
     if epsilon <= _GREY_EPS2:
         raise InputError(
-            f"DPAL needs a budget above epsilon {_GREY_EPS2:g} (Appendix M). Got {epsilon:g}: increase it."
+            f"DPAL needs a budget above epsilon {format_exact(_GREY_EPS2)} (Appendix M). Got "
+            f"{format_exact(epsilon)}: increase it."
         )
     batch_size = min(task.options.batch_size, len(task.images.labels))
     if batch_size < 2 * len(_ATTACK_ENSEMBLE):  # each part is normalised by its own statistics

@@ -13,6 +13,7 @@ from torch import Tensor
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.extras import import_extra
 from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, PureDP, Status
+from deniable.core.numbers import format_exact, format_upper, round_down
 from deniable.published.dpal.events import EventCounts
 from deniable.published.dpal.image_audit import audit_differences, audit_image_recovery
 from deniable.published.dpal.label_audit import LabelNoiseForm, audit_labels
@@ -176,7 +177,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-differences",
         source=f"{_SOURCE}, Lemma 3",
-        claim=f"{_FULL_BUDGET.input_claim:.3g}-DP, images with noise",
+        claim=f"{format_upper(_FULL_BUDGET.input_claim)}-DP, images with noise",
         flaw="one noise vector for all images: it cancels in their differences",
         audit_samples=_judge_differences,
         sampled_status="refuted",
@@ -186,7 +187,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-recovery",
         source=f"{_SOURCE}, Lemma 3",
-        claim=f"{_SMALL_BUDGET.input_claim:.3g}-DP, images with noise",
+        claim=f"{format_upper(_SMALL_BUDGET.input_claim)}-DP, images with noise",
         flaw="every pixel is black in some image, so that a batch shows the noise, and with it every image",
         audit_samples=_judge_recovery,
         sampled_status="refuted",
@@ -194,7 +195,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-parameters",
         source=f"{_SOURCE}, Theorem 1",
-        claim=f"{_SMALL_BUDGET.parameter_claim:.3g}-DP, first layer",
+        claim=f"{format_upper(_SMALL_BUDGET.parameter_claim)}-DP, first layer",
         flaw="the gradient holds the scatter of the batch about its mean, which the shared noise does not touch",
         audit_samples=_judge_parameters,
         sampled_status="refuted",
@@ -202,7 +203,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-labels",
         source=f"{_SOURCE}, Theorem 3",
-        claim=f"{_SMALL_BUDGET.eps2:g}-DP, labels",
+        claim=f"{format_exact(_SMALL_BUDGET.eps2)}-DP, labels",
         flaw="one draw of noise for all steps and classes cancels in differences; labels then solve linear equations",
         audit_samples=_make_label_audit(_SMALL_BUDGET.eps2, "published"),
         sampled_status="refuted",
@@ -210,7 +211,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-sensitivity",
         source=f"{_SOURCE}, Lemma 3, with independent noise",
-        claim=f"{_FULL_BUDGET.input_claim:.3g}-DP, images with noise",
+        claim=f"{format_upper(_FULL_BUDGET.input_claim)}-DP, images with noise",
         flaw="a Lipschitz constant of 1 for the l1 sensitivity of 2 d = 1,568",
         audit_samples=_make_likelier_audit(_FULL_BUDGET.input_claim, _MNIST_SIDE),
         sampled_status="refuted",
@@ -220,7 +221,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-independent",
         source="control: independent noise of DPAL's scale, at its true epsilon",
-        claim=f"{_compute_true_epsilon(_SMALL_SIDE):.3g}-DP, {_SMALL_SIDE} x {_SMALL_SIDE} pixels",
+        claim=f"{format_upper(_compute_true_epsilon(_SMALL_SIDE))}-DP, {_SMALL_SIDE} x {_SMALL_SIDE} pixels",
         flaw="",
         audit_samples=_make_likelier_audit(_compute_true_epsilon(_SMALL_SIDE), _SMALL_SIDE),
         sampled_status="not refuted",
@@ -230,7 +231,7 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
     ZooEntry(
         name="dpal-labels-fresh",
         source="control: label noise drawn in every step for every class",
-        claim=f"{_LABEL_STEPS * _SMALL_BUDGET.eps2:.3g}-DP, labels, {_LABEL_STEPS} steps",
+        claim=f"{format_upper(round_down(_LABEL_STEPS * _SMALL_BUDGET.eps2, 12))}-DP, labels, {_LABEL_STEPS} steps",
         flaw="",
         audit_samples=_make_label_audit(_LABEL_STEPS * _SMALL_BUDGET.eps2, "each step and class"),
         sampled_status="not refuted",

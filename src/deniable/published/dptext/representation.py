@@ -12,6 +12,7 @@ import torch
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.numbers import format_exact
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
@@ -219,7 +220,7 @@ def _parse_epsilon(given: object, options: RepresentationOptions) -> float:
     """Return epsilon, which is that of the options where it was fixed, and at most that where it was learned."""
     epsilon = check_positive("DPText", "epsilon", given)
     if epsilon > options.epsilon or (options.variant != "published" and epsilon < options.epsilon):
-        raise InputError(f"epsilon {epsilon:g}, and {options.epsilon:g} in its options")
+        raise InputError(f"epsilon {format_exact(epsilon)}, and {format_exact(options.epsilon)} in its options")
     return epsilon
 
 

@@ -16,6 +16,7 @@ from deniable.auditing.training.worst_case import audit_worst_case
 from deniable.core.arrays import FloatArray
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, EMPTY_RECORD, ApproxDP, Status
+from deniable.core.numbers import format_exact
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.vectors.discrete_noise import make_noise_generator, sample_discrete_gaussian
 from deniable.vectors.gaussian import DISCRETE_DELTA_SHARE, compute_noise_ratio
@@ -150,7 +151,10 @@ def make_entries(  # noqa: D417 - the rest are those of a `ZooEntry`
         return ZooEntry(
             name=name + suffix,
             source=f"control: {name} mended" if suffix else source,
-            claim=f"({case.epsilon:g}, {case.delta:g})-DP, {case.guarantee.adjacency.split(':')[0]}",
+            claim=(
+                f"({format_exact(case.epsilon)}, {format_exact(case.delta)})-DP, "
+                f"{case.guarantee.adjacency.split(':')[0]}"
+            ),
             flaw="" if suffix else flaw,
             audit_samples=functools.partial(case.audit_samples, function),
             sampled_status=sampled,

@@ -5,6 +5,7 @@ import math
 
 from deniable.core.errors import InputError
 from deniable.core.guarantees import MetricDP
+from deniable.core.numbers import format_upper
 from deniable.published.truncated_gumbel.bound import search_far_outputs
 from deniable.published.truncated_gumbel.law import GumbelQuadrature, GumbelTable, compute_gumbel_scale
 from deniable.published.truncated_gumbel.simulation import GumbelSimulation
@@ -56,7 +57,8 @@ class TruncatedGumbel(WordMechanism):
         if self.epsilon <= min_epsilon:
             raise InputError(
                 f"The 'epsilon' parameter of TruncatedGumbel must be above (5 + 2 ln n) / Delta0 = "
-                f"{min_epsilon:.4g} for these {count} words (n = {count}, Delta0 = {space.separation:.4g}). "
+                f"{format_upper(min_epsilon, 4)} for these {count} words (n = {count}, Delta0 = "
+                f"{space.separation:.4g}). "
                 f"Got {epsilon!r}: raise it, or use TEM, which takes any epsilon."
             )
         self.scale = compute_gumbel_scale(self.epsilon, count, space.diameter, space.separation)

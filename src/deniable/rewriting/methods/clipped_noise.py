@@ -4,6 +4,7 @@ import math
 from typing import Any
 
 from deniable.core.errors import InputError
+from deniable.core.numbers import format_exact
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.model import Rewriter
 from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
@@ -115,7 +116,9 @@ def build_box_method(name: str, model: Rewriter, mechanism: VectorMechanism) -> 
     """
     n, epsilon = model.latent, mechanism.claim.epsilon
     if not mechanism.scale(n) <= _MAX_SCALE:
-        raise InputError(f"An epsilon of {epsilon:g} is too small for the noise of {name}: choose a larger one.")
+        raise InputError(
+            f"An epsilon of {format_exact(epsilon)} is too small for the noise of {name}: choose a larger one."
+        )
     parameters = {
         "epsilon": epsilon,
         "noise": "laplace",

@@ -25,6 +25,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError, check_count, check_positive
+from deniable.core.numbers import format_exact
 from deniable.vectors.grid import round_down_to_float, round_up_to_float
 
 Logits = npt.NDArray[np.float64]
@@ -231,4 +232,6 @@ def _check_token_law(count: int, epsilon: float) -> None:
 
 
 def _epsilon_too_small(epsilon: float) -> InputError:
-    return InputError(f"An epsilon of {epsilon:g} for one token is below what 62 bits can tell: choose a larger one.")
+    return InputError(
+        f"An epsilon of {format_exact(epsilon)} for one token is below what 62 bits can tell: choose a larger one."
+    )

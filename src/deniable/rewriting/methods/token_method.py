@@ -15,6 +15,7 @@ from randomgen import AESCounter
 from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
 from deniable.core.guarantees import ANY_TWO_TEXTS, PureDP
+from deniable.core.numbers import format_exact, format_upper
 from deniable.rewriting.methods.token_law import (
     ExponentialTokenLaw,
     Logits,
@@ -96,7 +97,8 @@ class TokenMethod:
         share = round_down_to_float(Fraction(self.epsilon) / self.draw_limit)
         if not share:
             raise InputError(
-                f"An epsilon of {self.epsilon:g} cannot be shared by {self.draw_limit} draws: choose a larger one."
+                f"An epsilon of {format_exact(self.epsilon)} cannot be shared by {self.draw_limit} draws: choose "
+                "a larger one."
             )
         return _TOKEN_LAWS[self.kind](len(self.model.vocabulary) - UNKNOWN, share)
 
@@ -149,7 +151,7 @@ class TokenMethod:
             samples=0,
             witness=None,
             method=(
-                f"one draw loses at most {draw_loss:.6g} over all logits, exact in integers; "
+                f"one draw loses at most {format_upper(draw_loss, 6)} over all logits, exact in integers; "
                 f"{self.draw_limit} draws at most"
             )
             if is_private

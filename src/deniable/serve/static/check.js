@@ -2,7 +2,7 @@
 
 import { acceptFiles, fillFacts, find, formatCount, isolate, make, showProblem } from "./dom.js";
 import { postJob } from "./service.js";
-import { formatEpsilon } from "./wording.js";
+import { formatUpper } from "./wording.js";
 
 const KINDS = [
   ["signature", "Signature", (name) => name.endsWith(".sig")],
@@ -130,7 +130,7 @@ function listAttackFacts(fields) {
   for (let place = 0; values.has(`documents[${place}].pure.epsilon`); place += 1) {
     const get = (name) => formatValue(values.get(`documents[${place}].${name}`));
     const epsilon = values.get(`documents[${place}].pure.epsilon`);
-    const rounded = typeof epsilon === "number" ? formatEpsilon(epsilon) : formatValue(epsilon);
+    const rounded = typeof epsilon === "number" ? formatUpper(epsilon) : formatValue(epsilon);
     lines.push(`the ${get("record")} record, ${get("words")} words: epsilon ${rounded}`);
   }
   return lines.length ? [...facts, { label: "whole records", lines }] : facts;

@@ -14,7 +14,7 @@ import {
   writeTable,
 } from "./tables.js";
 import { TextTable } from "./texts.js";
-import { describeRecordEpsilon, describeShare, formatEpsilon, formatPercent } from "./wording.js";
+import { describeLeastShare, describeRecordEpsilon, describeShare, formatPercent, formatUpper } from "./wording.js";
 
 const BATCH_TEXTS = 200;
 const BATCH_CHARACTERS = 200_000;
@@ -121,10 +121,9 @@ function getShare({ recovery, kept }) {
 function showPromise(event) {
   if (event) find("try-epsilon").dataset.touched = "true";
   const step = getStep();
-  const share = describeShare(getShare(step));
-  const least = step.recovery === null ? "at least " : "";
-  find("try-epsilon").setAttribute("aria-valuetext", `${least}${share}, epsilon ${step.epsilon}`);
-  find("try-promise").textContent = `An attacker who sees a private word names ${least || "about "}${share}.`;
+  const share = step.recovery === null ? `at least ${describeLeastShare(step.kept)}` : `about ${describeShare(step.recovery)}`;
+  find("try-epsilon").setAttribute("aria-valuetext", `${share}, epsilon ${step.epsilon}`);
+  find("try-promise").textContent = `An attacker who sees a private word names ${share}.`;
   find("try-epsilon-note").textContent =
     `Epsilon ${step.epsilon} per unit of distance: ${step.attacker}. ${formatPercent(step.kept)} of words stay as they are.`;
 }
@@ -264,7 +263,7 @@ function describeHidden(rows) {
 function describeWhole(lengths, { word_loss: loss }) {
   const longest = lengths.reduce((most, length) => Math.max(most, length), 0);
   const epsilon = longest * loss;
-  return `the longest text, ${formatCount(longest, "word")}: epsilon ${formatEpsilon(epsilon)}; ${describeRecordEpsilon(epsilon)}`;
+  return `the longest text, ${formatCount(longest, "word")}: epsilon ${formatUpper(epsilon)}; ${describeRecordEpsilon(epsilon)}`;
 }
 
 /** Show the command that does the same, and what the download holds. */

@@ -23,6 +23,12 @@ const FRACTIONS = [
   [1, "nearly every word"],
 ];
 
+/** Return a share of words as a fraction that people know, the largest one that is not above it. */
+export function describeLeastShare(share) {
+  const fraction = FRACTIONS.findLast(([value]) => value <= share);
+  return fraction ? fraction[1] : `${formatLower(100 * share)} % of words`;
+}
+
 /** Return a share of words as a fraction that people know, the nearest one. */
 export function describeShare(share) {
   const distances = FRACTIONS.map(([value]) => Math.abs(Math.log(Math.max(share, 1e-6) / value)));
@@ -38,11 +44,27 @@ export function formatPercent(share) {
 /** Return what an epsilon of a whole record means. */
 export function describeRecordEpsilon(epsilon) {
   if (epsilon > 10) return "a bound of that size excludes nothing: a text as a whole is not hidden";
-  const odds = Math.exp(epsilon);
-  return `anyone's odds between two texts change at most ${odds < 10 ? odds.toFixed(1) : Math.round(odds)}-fold`;
+  return `anyone's odds between two texts change at most ${formatUpper(Math.exp(epsilon))}-fold`;
 }
 
-/** Return an epsilon in three digits or more, rounded up. */
-export function formatEpsilon(epsilon) {
-  return epsilon >= 100 ? Math.ceil(epsilon).toLocaleString("en") : (Math.ceil(100 * epsilon) / 100).toString();
+/** Return the least number of three digits, or whole one, that is at least a positive number: how upper bounds are shown. */
+export function formatUpper(value) {
+  return formatOutward(value, 1n);
+}
+
+/** Return the largest number of three digits, or whole one, that is at most a positive number: how lower bounds are shown. */
+export function formatLower(value) {
+  return formatOutward(value, 0n);
+}
+
+/** Return a positive number with three digits, or whole, one step up where anything was cut off. */
+function formatOutward(value, step) {
+  if (!Number.isFinite(value)) return `${value}`;
+  // The shortest digits that are read as this very number, as the command line rounds them.
+  const [mantissa, exponent] = value.toExponential().split("e");
+  const digits = mantissa.replace(".", "");
+  const kept = Math.max(3, Number(exponent) + 1);
+  const head = digits.slice(0, kept);
+  const rounded = digits.length > kept ? `${BigInt(head) + step}` : head;
+  return Number(`${rounded}e${Number(exponent) + 1 - head.length}`).toLocaleString("en", { maximumSignificantDigits: 15 });
 }

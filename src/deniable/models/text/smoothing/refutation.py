@@ -7,6 +7,7 @@ import numpy as np
 from scipy import stats
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.numbers import format_upper
 from deniable.core.randomness import Streams, derive_stream_start, make_generator
 from deniable.models.shared.refutation import Refutation, conclude_refutation
 from deniable.models.shared.tally import PredictionTally
@@ -60,7 +61,7 @@ class AttackedText:
         """Return the text in one line, with the caller's names for it and for the two classes."""
         return (
             f"{text}, certified as {certified}, has {self.votes_rival:,} votes for {rival} against "
-            f"{self.votes_certified:,} with {self.changes} words changed by {self.distance:.4g} in all"
+            f"{self.votes_certified:,} with {self.changes} words changed by {format_upper(self.distance, 4)} in all"
         )
 
 
