@@ -11,6 +11,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
+from deniable.core.numbers import format_upper
 from deniable.published.truncated_gumbel import law as law_module
 from deniable.published.truncated_gumbel import mechanism as module
 from deniable.published.truncated_gumbel import simulation
@@ -303,7 +304,7 @@ def test_epsilon_below_the_corrected_bound_is_refused_with_its_value(small_space
         with pytest.raises(dn.InputError) as caught:
             dn.TruncatedGumbel(small_space, epsilon=epsilon)
         message = str(caught.value)
-        assert f"must be above (5 + 2 ln n) / Delta0 = {bound:.4g} for these 60 words" in message
+        assert f"must be above (5 + 2 ln n) / Delta0 = {format_upper(bound, 4)} for these 60 words" in message
         assert f"Delta0 = {small_space.separation:.4g}" in message
         assert "use TEM, which takes any epsilon" in message
         assert re.search(rf"Got {re.escape(repr(epsilon))}:", message)
