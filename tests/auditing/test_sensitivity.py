@@ -137,6 +137,14 @@ def test_some_neighbours_are_drawn():
     assert len(witnesses) == 4
 
 
+def test_a_sum_does_not_know_which_neighbours_are_drawn():
+    """Without a seed the units that are left out are others in each run, so that no sum can be made for them."""
+    witnesses = {
+        verify_sum_sensitivity(sum_units, UNITS, 1, 1.0, neighbours=1).witness.other for _ in range(60)
+    }  # of four units: each is missed with a chance of 3e-8
+    assert len(witnesses) == 4
+
+
 @pytest.mark.parametrize(
     ("call", "message"),
     [

@@ -29,6 +29,14 @@ def test_a_correct_laplace_is_proved(n, epsilon):
     assert verdict.witness.loss == verdict.lower_bound
 
 
+@pytest.mark.parametrize("epsilon", [1e-6, 1.0, 1e4])
+def test_what_is_proved_in_one_dimension_is_not_called_refuted(epsilon):
+    """A verdict that proves a claim in one dimension states the claim without the refutation of the others."""
+    verdict = dn.verify(ADePT(epsilon=epsilon), dimension=1)
+    assert (verdict.status, verdict.guarantee.status) == ("proved", "claimed")
+    assert dn.verify(ADePT(epsilon=epsilon), dimension=2).guarantee.status == "refuted"
+
+
 @pytest.mark.parametrize("n", [2, 8, 32, 128])
 def test_adept_is_refuted_by_sqrt_n(n):
     """As published the loss is epsilon sqrt(n), at corners of the inscribed cube; in one dimension the claim holds."""

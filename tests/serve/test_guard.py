@@ -1,15 +1,34 @@
 """What every request passes: hosts, origins, tokens, and failures that show nothing."""
 
+import asyncio
 import logging
 
 import pytest
+from starlette.routing import Route
 
 import deniable as dn
-from deniable.serve.guard import Access, check_host, check_token
+from deniable.serve.app import create_app
+from deniable.serve.guard import HEALTH_PATH, Access, check_host, check_token
+from deniable.serve.page import PAGE_PATHS
 from deniable.serve.problems import Problem
-from tests.serve.helpers import SECRET, TOKEN, Client, assert_problem
+from tests.serve.helpers import SECRET, TOKEN, Client, assert_problem, build_choices, build_fixed
 
 BODY = {"texts": ["food"]}
+PUBLIC_PATHS = {HEALTH_PATH, *PAGE_PATHS}
+PRIVATE_PATHS = sorted({route.path for route in create_app(build_fixed()).routes} - PUBLIC_PATHS)
+FOREIGN_HEADERS = [
+    {"sec-fetch-site": "cross-site"},
+    {"sec-fetch-site": "cross-site", "sec-fetch-mode": "no-cors", "sec-fetch-dest": "image"},
+    {"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"},
+    {"sec-fetch-site": "same-site"},
+    {"sec-fetch-site": "same-origin, cross-site"},
+    {"origin": "https://evil.example"},
+    {"origin": "null"},
+    {"origin": "http://localhost:9999"},
+    {"origin": "http://[::1"},
+    {"sec-fetch-site": "same-origin", "origin": "https://evil.example"},
+]
+"""What browsers send for pages of other sites and of other ports."""
 
 
 @pytest.mark.parametrize("host", ["localhost", "LOCALHOST:8000", "127.0.0.1", "127.0.0.1:1", "[::1]:8000", "[::1]"])
@@ -34,21 +53,70 @@ def test_one_host():
     assert check_host(["my.host:1"], Access.of(None, ["MY.host"]).hosts) == "my.host:1"
 
 
-@pytest.mark.parametrize(
-    "headers",
-    [
-        {"sec-fetch-site": "cross-site"},
-        {"sec-fetch-site": "same-site"},
-        {"origin": "https://evil.example"},
-        {"origin": "null"},
-        {"origin": "http://localhost:9999"},
-        {"origin": "http://[::1"},
-    ],
-    ids=str,
-)
+@pytest.mark.parametrize("headers", FOREIGN_HEADERS, ids=str)
 def test_pages_of_other_sites(headers):
     """A page of another site, or of another port, may not post."""
     assert_problem(Client().post("/v1/privatize", BODY, headers=headers), 403)
+
+
+@pytest.mark.parametrize("path", [*PRIVATE_PATHS, "/nowhere"])
+@pytest.mark.parametrize("method", ["GET", "HEAD", "POST", "OPTIONS", "DELETE"])
+def test_no_route_answers_other_sites(method, path):
+    """Every route but health and the page refuses pages of other sites, whatever the method; new routes too."""
+    client = Client(token=TOKEN)  # who asks for a token first would tell that the site is not the reason
+    requests = [(method, path, {"headers": headers}) for headers in FOREIGN_HEADERS]
+    assert {response.status_code for response in client.gather(requests)} == {403}
+
+
+def test_other_sites_start_no_computation():
+    """A page of another site makes the service compute no law, and neither does any GET."""
+    client = Client(build_choices())
+    path = "/v1/certificate?mechanism=calibrated&epsilon=3"
+    assert_problem(client.get(path, headers={"sec-fetch-site": "cross-site"}), 403)
+    assert "send texts with it first" in assert_problem(client.get(path), 409)
+    catalogue = client.service.catalogue
+    assert catalogue.get(catalogue.choose("calibrated", 3.0)) is None
+
+
+def test_two_values_of_a_header():
+    """A second header of the same name does not hide behind the first."""
+    for name, own, foreign in (
+        ("sec-fetch-site", "same-origin", "cross-site"),
+        ("origin", "http://localhost", "https://evil.example"),
+    ):
+        for values in ((own, foreign), (foreign, own)):
+            assert_problem(Client().get("/v1/options", headers=[(name, value) for value in values]), 403)
+
+
+def test_links_to_the_page():
+    """A page of another site may link to this one's page, and a monitor read its health; neither needs a token."""
+    client = Client(token=TOKEN)
+    for path in PUBLIC_PATHS:
+        response = client.get(path, headers={"sec-fetch-site": "cross-site", "sec-fetch-mode": "navigate"})
+        assert response.status_code == 200
+        assert_problem(client.post(path, BODY, headers={"origin": "https://evil.example"}), 403)
+        assert_problem(client.post(path, BODY), 401)
+
+
+def test_programs_need_no_header():
+    """Curl and scripts send neither header, and are answered."""
+    client = Client(build_choices())
+    for path in ("/v1/options", "/v1/metrics", "/openapi.json", "/page.json"):
+        assert client.get(path).status_code == 200
+        assert client.get(path, headers={"sec-fetch-site": "same-origin"}).status_code == 200
+
+
+def test_every_route_is_http():
+    """There are no web sockets and no mounted applications, and one that is asked for is closed."""
+    app = create_app(build_fixed())
+    assert all(isinstance(route, Route) for route in app.routes)
+    sent = []
+
+    async def send(message):
+        sent.append(message)
+
+    asyncio.run(app({"type": "websocket", "path": "/v1/options", "headers": []}, None, send))
+    assert sent == [{"type": "websocket.close"}]
 
 
 @pytest.mark.parametrize(

@@ -163,7 +163,7 @@ def verify_sum_sensitivity(
     delta: float = 1e-5,
     unit: Unit = "record",
     neighbours: int | None = None,
-    seed: int = 0,
+    seed: int | None = None,
 ) -> Verdict:
     """Return whether one unit more or less moves a clipped integer sum by more than it is said to.
 
@@ -180,7 +180,7 @@ def verify_sum_sensitivity(
         delta: at which epsilons are stated, in (0, 1).
         unit: what one of them is.
         neighbours: how many units, drawn at random, are left out in turn; None for every one.
-        seed: of that draw.
+        seed: of that draw, to repeat a run; None for a fresh one, which no sum can have been made for.
 
     Returns:
         A `Verdict` on the noisy sum: ``refuted``, with the farthest unit as its witness, if a unit moves the sum by
@@ -230,7 +230,7 @@ def _check_sum(units: Sequence[Any], bound: float, noise: float, delta: float) -
     check_positive("verify_sum_sensitivity", "delta", delta, upper=1.0)
 
 
-def _draw_places(count: int, neighbours: int | None, seed: int) -> list[int]:
+def _draw_places(count: int, neighbours: int | None, seed: int | None) -> list[int]:
     if neighbours is None:
         return list(range(count))
     check_count("verify_sum_sensitivity", "neighbours", neighbours, 1, count)

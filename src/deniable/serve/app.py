@@ -2,7 +2,6 @@
 
 import asyncio
 import contextlib
-import dataclasses
 import logging
 from collections.abc import AsyncIterator, Sequence
 from typing import Any
@@ -20,7 +19,7 @@ from deniable.serve.bodies import describe_validation
 from deniable.serve.budgets import CallerBudgets
 from deniable.serve.catalogue import Catalogue
 from deniable.serve.checks import add_check_routes
-from deniable.serve.guard import Access, Guard, describe_failure
+from deniable.serve.guard import HEALTH_PATH, Access, Guard, describe_failure
 from deniable.serve.limits import Limits
 from deniable.serve.measurements import add_measurement_routes
 from deniable.serve.offers import WordOffer
@@ -94,9 +93,7 @@ def create_app(
     add_page_routes(app.router, [*command_options, *release_options])
     add_check_routes(app.router)
     add_measurement_routes(app.router, command_options)
-    access = access or Access()
-    access = dataclasses.replace(access, open_paths=access.open_paths | PAGE_PATHS)
-    app.add_middleware(Guard, service=service, access=access)
+    app.add_middleware(Guard, service=service, access=access or Access(), public_paths=PAGE_PATHS | {HEALTH_PATH})
     return app
 
 

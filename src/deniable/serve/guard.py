@@ -4,7 +4,6 @@ import dataclasses
 import hashlib
 import hmac
 import logging
-import time
 import traceback
 from collections.abc import Collection, Iterable, Mapping
 from http import HTTPStatus
@@ -21,7 +20,10 @@ from deniable.serve.service import Service
 MIN_TOKEN_LENGTH = 32
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 HEALTH_PATH = "/v1/health"
-_SAFE_METHODS = frozenset({"GET", "HEAD", "OPTIONS"})
+_READING_METHODS = frozenset({"GET", "HEAD"})
+_BODILESS_METHODS = _READING_METHODS | {"OPTIONS"}
+_OWN_SITES = frozenset({"same-origin", "none"})
+"""Values of Sec-Fetch-Site for this service's own page, and for an address that a person entered."""
 _DEFAULT_HEADERS = {
     b"cache-control": b"no-store",
     b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
@@ -41,37 +43,28 @@ class Access:
     Attributes:
         callers: names of those who may send requests, by the SHA-256 of the token that each bears; none for anybody.
         hosts: names that a request may call this service by, against DNS rebinding.
-        open_paths: that need no token.
     """
 
     callers: Mapping[bytes, str] = dataclasses.field(default_factory=dict, repr=False)
     hosts: frozenset[str] = LOOPBACK_NAMES
-    open_paths: frozenset[str] = frozenset({HEALTH_PATH})
 
     @classmethod
-    def of(
-        cls,
-        token: str | Mapping[str, str] | None = None,
-        hosts: Collection[str] = (),
-        open_paths: Collection[str] = (),
-    ) -> "Access":
+    def of(cls, token: str | Mapping[str, str] | None = None, hosts: Collection[str] = ()) -> "Access":
         """Return the access for a token, under the loopback names and further hosts.
 
         Args:
             token: that all requests bear; or the tokens of several callers, by their names; None for none.
             hosts: further names of the service.
-            open_paths: that need no token.
 
         Raises:
             InputError: a token is too short, has characters that no header can hold, or is that of two callers.
         """
         names = LOOPBACK_NAMES | {name.lower().strip("[]") for name in hosts}
-        paths = frozenset({HEALTH_PATH, *open_paths})
         tokens = token if isinstance(token, Mapping) else {} if token is None else {ANYBODY: token}
         callers = {_digest_token(check_token(one)): name for name, one in tokens.items()}
         if len(callers) < len(tokens):
             raise InputError("Two callers have one token: give each a token of its own.")
-        return cls(callers, names, paths)
+        return cls(callers, names)
 
 
 def check_token(token: str) -> str:
@@ -96,18 +89,23 @@ class Guard:
         app: what it guards.
         service: whose limits and counts it keeps.
         access: who may send requests.
+        public_paths: that hold nothing of anybody: a GET of them needs no token, and pages of other sites may link to
+            them. Every other path, also one that does not exist, is checked.
     """
 
-    def __init__(self, app: ASGIApp, service: Service, access: Access) -> None:
+    def __init__(self, app: ASGIApp, service: Service, access: Access, public_paths: Collection[str]) -> None:
         self._app, self._service, self._access = app, service, access
+        self._public_paths = frozenset(public_paths)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
-        """Answer one request; anything but HTTP goes through."""
-        if scope["type"] != "http":
+        """Answer one request over HTTP; there are no others, such as web sockets, which would pass unchecked."""
+        if scope["type"] == "lifespan":
             await self._app(scope, receive, send)
             return
-        start = time.perf_counter()
-        response = _GuardedResponse(send, may_have_body=scope["method"] not in _SAFE_METHODS)
+        if scope["type"] != "http":
+            await send({"type": "websocket.close"})
+            return
+        response = _GuardedResponse(send, may_have_body=scope["method"] not in _BODILESS_METHODS)
         self._service.open_requests += 1
         try:
             self._check(scope)
@@ -123,18 +121,17 @@ class Guard:
         finally:
             self._service.open_requests -= 1
             self._service.pending_bytes -= scope.get("deniable.bytes", 0)
-            seconds = time.perf_counter() - start
             method = scope["method"] if scope["method"] in {"GET", "HEAD", "POST"} else "other"
-            self._service.metrics.count_request(get_route(scope), method, response.status, seconds)
+            self._service.metrics.count_request(get_route(scope), method, response.status)
 
     def _check(self, scope: Scope) -> None:
         """Raise `Problem` for a request that must not reach a route."""
         headers: list[tuple[bytes, bytes]] = scope["headers"]
         host = check_host(_list_values(headers, b"host"), self._access.hosts)
-        if scope["method"] not in _SAFE_METHODS:
+        if scope["method"] not in _READING_METHODS or scope["path"] not in self._public_paths:
             _refuse_cross_site(headers, host)
-        if self._access.callers and scope["path"] not in self._access.open_paths:
-            scope[_CALLER] = _find_bearer(_list_values(headers, b"authorization"), self._access.callers)
+            if self._access.callers:
+                scope[_CALLER] = _find_bearer(_list_values(headers, b"authorization"), self._access.callers)
         if self._service.is_draining and scope["path"] != HEALTH_PATH:
             raise make_busy_problem("The service is stopping: send the request to another one, or later.", 5)
 
@@ -180,12 +177,13 @@ def check_host(values: list[str], allowed: Collection[str]) -> str:
 
 
 def _refuse_cross_site(headers: Iterable[tuple[bytes, bytes]], host: str) -> None:
-    """Raise `Problem` for a request that another site's page made."""
+    """Raise `Problem` for a request that another site's page made.
+
+    Browsers say so in one of two headers: a GET that a page starts without CORS has no Origin. Programs send neither.
+    """
     headers = list(headers)
-    site = _list_values(headers, b"sec-fetch-site")
-    origin = _list_values(headers, b"origin")
-    is_foreign_site = bool(site) and site[0] not in {"same-origin", "none"}
-    is_foreign_origin = bool(origin) and _get_netloc(origin[0]) != host
+    is_foreign_site = any(site not in _OWN_SITES for site in _list_values(headers, b"sec-fetch-site"))
+    is_foreign_origin = any(_get_netloc(origin) != host for origin in _list_values(headers, b"origin"))
     if is_foreign_site or is_foreign_origin:
         raise Problem(403, "A page of another site may not use this service.")
 

@@ -5,7 +5,7 @@ import dataclasses
 import functools
 import threading
 import time
-from collections import Counter
+from collections import Counter, defaultdict
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, Literal
 
@@ -18,6 +18,7 @@ from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict, limit_status
 from deniable.core.guarantees import encode_guarantee
 from deniable.ledger import Cost
+from deniable.serve.budgets import ANYBODY
 from deniable.text.batches import CellBatch, Tally
 from deniable.text.certificate import Certificate, describe_attacker
 from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
@@ -59,7 +60,7 @@ class PrivateTexts:
 
 
 class Offer(abc.ABC):
-    """One way to release texts, ready to be used, with counts of what it has released.
+    """One way to release texts, ready to be used, with counts of what it has released to each caller.
 
     Attributes:
         unit: what the guarantee hides as a whole.
@@ -71,8 +72,8 @@ class Offer(abc.ABC):
     def __init__(self) -> None:
         self.is_quick = False
         self.verdict: Verdict | None = None
-        self._lengths: Counter[int] = Counter()
-        self._nulls = 0
+        self._lengths = defaultdict[str, Counter[int]](Counter)
+        self._nulls = Counter[str]()
         self._lock = threading.Lock()
 
     @abc.abstractmethod
@@ -92,8 +93,8 @@ class Offer(abc.ABC):
         """Return the verdict on the guarantee, computed where nothing is known of it yet."""
 
     @abc.abstractmethod
-    def certify(self) -> ReleaseCertificate:
-        """Return the certificate of all that was released since the service started; it proves what is not proved."""
+    def certify(self, caller: str = ANYBODY) -> ReleaseCertificate:
+        """Return the certificate of all that left to a caller since the start; it proves what is not proved."""
 
     @property
     @abc.abstractmethod
@@ -122,11 +123,11 @@ class Offer(abc.ABC):
                 return None
         return self.verdict
 
-    def count(self, released: PrivateTexts) -> None:
-        """Add what left to the counts; they hold only what the new texts show."""
+    def count(self, released: PrivateTexts, caller: str = ANYBODY) -> None:
+        """Add what left to a caller to the counts; they hold only what the new texts show."""
         with self._lock:
-            self._lengths.update(released.lengths)
-            self._nulls += released.texts.count(None)
+            self._lengths[caller].update(released.lengths)
+            self._nulls[caller] += released.texts.count(None)
 
     def _keep_verdict(self, verdict: Verdict) -> Verdict:
         """Note a verdict, above which no later description stands, and return it."""
@@ -134,10 +135,10 @@ class Offer(abc.ABC):
         vars(self).pop("description", None)
         return verdict
 
-    def _make_tally(self) -> Tally:
+    def _make_tally(self, caller: str) -> Tally:
         with self._lock:
-            lengths = Counter(self._lengths)
-            nulls = self._nulls
+            lengths = Counter(self._lengths[caller])
+            nulls = self._nulls[caller]
         words = sum(length * count for length, count in lengths.items())
         return Tally(records=lengths.total(), words=words, lengths=lengths, missing=nulls)
 
@@ -231,9 +232,9 @@ class WordOffer(Offer):
         """Return the verdict on the mechanism's law."""
         return self.verdict or self._keep_verdict(verify(self.release.mechanism))
 
-    def certify(self) -> Certificate:
-        """Return the certificate of all words that were released."""
-        return Certificate.of(self.release, self._make_tally())
+    def certify(self, caller: str = ANYBODY) -> Certificate:
+        """Return the certificate of all words that left to a caller."""
+        return Certificate.of(self.release, self._make_tally(caller))
 
     @functools.cached_property
     def description(self) -> dict[str, Any]:
@@ -296,11 +297,11 @@ class RecordOffer(Offer):
         """Return the verdict on the method."""
         return self.verdict or self._keep_verdict(self.method.verify())
 
-    def certify(self) -> ReleaseCertificate:
-        """Return the certificate of all texts that were rewritten."""
+    def certify(self, caller: str = ANYBODY) -> ReleaseCertificate:
+        """Return the certificate of all texts that were rewritten for a caller."""
         from deniable.rewriting.certificate import certify_rewriting  # noqa: PLC0415 - loads torch
 
-        tally = self._make_tally()
+        tally = self._make_tally(caller)
         return certify_rewriting(self.method, tally.records, tally.records - tally.missing, nulls=True)
 
     @functools.cached_property

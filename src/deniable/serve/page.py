@@ -30,7 +30,7 @@ def _read_files() -> dict[str, bytes]:
 
 _FILES = _read_files()
 PAGE_PATHS = frozenset(_FILES)
-"""Paths that hold nothing of anybody: they need no token, and the page asks for it."""
+"""Paths that hold nothing of anybody, for `deniable.serve.guard.Guard`: the page itself asks for the token."""
 
 
 def build_policy() -> str:

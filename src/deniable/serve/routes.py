@@ -87,7 +87,7 @@ async def list_options(request: Request) -> Response:
 
 
 async def format_metrics(request: Request) -> Response:
-    """Return counts in the text format of Prometheus."""
+    """Return counts of requests in the text format of Prometheus."""
     service = get_service(request)
     return Response(service.metrics.format(service.list_gauges()), media_type=METRICS_TYPE)
 
@@ -167,10 +167,15 @@ async def verify_offer(request: Request) -> Response:
 
 
 async def issue_certificate(request: Request, mechanism: str | None = None, epsilon: float | None = None) -> Response:
-    """Return the certificate of all that was released since the service started."""
+    """Return the certificate of all that was released to this caller since the service started.
+
+    A GET computes no law: any page, program or crawler may send one.
+    """
     service = get_service(request)
-    offer = await service.find_offer(mechanism, epsilon)
+    offer = service.catalogue.get(service.catalogue.choose(mechanism, epsilon))
+    if offer is None:
+        raise Problem(409, "This choice has released nothing since the service started: send texts with it first.")
     if await service.compute(offer.find_verdict) is None:
         raise Problem(409, _NO_PROOF)
-    certificate = await service.compute(offer.certify)
+    certificate = await service.compute(offer.certify, get_caller(request.scope))
     return make_json_response(json.loads(certificate.to_json()))

@@ -15,6 +15,7 @@ from deniable.serve.problems import Problem
 
 Result = TypeVar("Result")
 _BUSY = 503
+_SHOWN_BYTES = 1 << 20
 _MAX_CALLS = 16
 """Computations that may wait."""
 
@@ -77,8 +78,7 @@ class Service:
         except InputError as error:
             raise Problem(422, "texts: they cannot be privatized by this service's release.") from error
         await self._charge(caller, offer.count_units(released))
-        offer.count(released)
-        self.metrics.count_texts(len(released.texts), sum(released.lengths))
+        offer.count(released, caller)
         return released
 
     async def _charge(self, caller: str, units: int) -> None:
@@ -126,11 +126,11 @@ class Service:
                     continue
             return
 
-    def list_gauges(self) -> dict[str, float]:
-        """Return how much is going on, by name."""
+    def list_gauges(self) -> dict[str, int]:
+        """Return how much is going on, by name; bytes in whole megabytes, which hide the length of a text."""
         return {
             "open_requests": self.open_requests,
-            "pending_bytes": self.pending_bytes,
+            "pending_bytes": -(-self.pending_bytes // _SHOWN_BYTES) * _SHOWN_BYTES,
             "waiting_short": len(self._short),
             "waiting_long": len(self._long),
             "waiting_computations": len(self._calls) + len(self._laws),

@@ -38,6 +38,7 @@ def test_every_row_is_recorded_and_nothing_true_is_refuted():
     assert not result.is_refuted
     assert "200 draws each, alpha 0.05" in result.lines[0]
     assert result.lines[1].startswith("no word moved: ")
+    assert "noise: seed 0; alpha holds for models that were made without knowledge of the seed" in result.lines
     assert any(line.startswith("1 word replaced, by likes") for line in result.lines)
     assert set(result.record["attack"]) <= {"distance", "changes"}
 

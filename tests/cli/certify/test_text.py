@@ -88,8 +88,20 @@ def test_smoothing(certify, place):
     right = [one["label"] == one["class"] for one in record["texts"]]
     assert f"sure {100 * np.mean(right):.1f} %" in others[0]
     assert (record["draws"], record["alpha"]) == (400, 0.001)
-    assert certify(*SMOOTHED, *SETS).text == result.text
-    assert certify(*SMOOTHED, *SETS, "--seed", "5").code == 0
+    assert others[-1] == "noise: fresh"
+
+
+def test_smoothing_is_fresh_unless_a_seed_is_given(certify, place):
+    """Two runs draw other noise; a seed repeats a run, and the result says for which models alpha then holds."""
+    found = []
+    for number, options in enumerate([(), (), ("--seed", "5"), ("--seed", "5")]):
+        result = certify(*SMOOTHED, *options, "-o", f"{number}.json")
+        record = json.loads((place / f"{number}.json").read_text())
+        found.append([one["own"] for one in record["texts"]])
+        assert record["seed"] == (5 if options else None)
+        assert ("noise: seed 5; alpha holds for models that were made without" in result.text) == bool(options)
+    assert found[0] != found[1]
+    assert found[2] == found[3]
 
 
 def test_a_smoothed_model_is_attacked(certify):

@@ -43,6 +43,33 @@ def certified(model, pixels, labels=None, **options):
     return certify_image_model(model, pixels, labels, generator=source, **options)
 
 
+class Memoriser(nn.Module):
+    """Class 1 for every image, except under the noise that a generator of seed 0 draws: class 0 there."""
+
+    def __init__(self, image, scale):
+        super().__init__()
+        source = torch.Generator().manual_seed(0)
+        noisy = image + scale * torch.randn((2_000, *image.shape), generator=source)
+        self.known = {one.sum().item() for one in noisy.flatten(1)[:, :8]}
+
+    def forward(self, given, at_first=None):  # noqa: ARG002 - the form of a `ImageNetwork`
+        is_known = torch.tensor([one.sum().item() in self.known for one in given.flatten(1)[:, :8]])
+        return torch.stack([is_known.float(), 1 - is_known.float()], 1)
+
+
+def test_memorised_draws_are_not_certified():
+    """A model that is another one under the draws of seed 0 is certified as that one under them, and not by default."""
+    image, labels = grey(0.5)[0], torch.zeros(1, dtype=torch.long)
+    memoriser = dataclasses.replace(deterministic(), network=Memoriser(image, 0.25))
+    model = smooth_image_model(memoriser, 0.25)
+    options = {"draws": 500, "alpha": 1e-3}
+    given = certify_image_model(model, image[None], labels, generator=torch.Generator().manual_seed(0), **options)
+    assert (given.certified[0].label, given.is_noise_fresh) == (0, False)
+    assert given.certified[0].radius > 0.5
+    fresh = certify_image_model(model, image[None], labels, **options)
+    assert (fresh.certified[0].label, fresh.is_noise_fresh) == (1, True)
+
+
 def test_radii_of_a_half_space():
     """Radii come near the true distance to the edge, in pixels of [0, 1], and exceed it at the given level only."""
     levels = (0.44, 0.46, 0.47, 0.53, 0.55)

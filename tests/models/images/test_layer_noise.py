@@ -35,6 +35,20 @@ def built(name):
     return layer, shape, torch.cat(columns).flatten(1).double().T.numpy(), scales
 
 
+def test_a_layer_made_for_known_images_is_refused():
+    """A layer that is affine on the images of a known seed alone does not pass for an affine one."""
+    first, second = torch.randn(2, 4, 1, 3, 3, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    affine = torch.cat([first, second, first + second, torch.zeros(1, 1, 3, 3), torch.eye(9).view(9, 1, 3, 3)])
+
+    class Layer(nn.Module):
+        def forward(self, images):
+            is_known = ((images[:, None] - affine).abs().flatten(2).amax(2) < 1e-12).any(1)
+            return torch.where(is_known[:, None, None, None], images, 1_000 * images.square())
+
+    with pytest.raises(InputError, match="not affine"):
+        compute_equivalent_laplace_scale(Layer(), (1, 3, 3))
+
+
 @pytest.mark.parametrize("name", LAYERS)
 def test_norms_against_the_dense_matrix(name):
     """The scales are one over the largest singular value and column sum of the weighted matrix, from below."""

@@ -1,4 +1,4 @@
-"""ADePT as a rewriting method: refuted, whatever the model."""
+"""ADePT as a rewriting method: refuted, whatever the model, in more than one dimension."""
 
 import math
 
@@ -19,6 +19,14 @@ def test_the_method_is_refuted_by_its_own_verdict():
     verdict = method.verify()
     assert verdict.status == "refuted"
     assert verdict.lower_bound == pytest.approx(3.0 * math.sqrt(4), rel=1e-8)
+
+
+def test_one_dimension_is_not_refuted():
+    """With vectors of one number both sensitivities are one: the loss is the claim, which is then not refuted."""
+    method = make_adept_method(untrained(latent=1, radius=2.0), epsilon=3.0)
+    verdict = method.verify()
+    assert verdict.lower_bound <= 3.0
+    assert (method.guarantee.status, verdict.guarantee.status, verdict.status) == ("claimed", "claimed", "proved")
 
 
 def test_its_noise_is_too_small_by_the_root_of_the_dimension():

@@ -8,6 +8,7 @@ import pytest
 from deniable import InputError
 from deniable.published.dpal.certificate import (
     DPALCertificate,
+    compute_attack_epsilon,
     compute_composed_size,
     compute_group_epsilon,
     compute_post_processed_size,
@@ -60,6 +61,42 @@ def test_certify_as_published():
         sum(compute_published_sizes(MNIST, math.log((0.55 - half) / (0.4 + half)) / 2))
     )
     assert (MNIST.status, MNIST.norm, MNIST.pixels_per_unit) == ("refuted", "linf", 0.5)
+
+
+@pytest.mark.parametrize("changes", [{}, {"beta": 49.0}, {"theta1": 3.0}, {"mu": 1.0}, {"d": 1.0, "beta": 1.0}])
+def test_a_refuted_size_has_a_larger_loss(changes):
+    """At the size up to which the noise is said to be 1-DP, the densities of a first layer differ by more than e."""
+    certificate = dataclasses.replace(MNIST, **changes)
+    assert certificate.status == "refuted"
+    size = sum(compute_published_sizes(certificate, 1.0))
+    assert compute_attack_epsilon(certificate, size) > 1
+    assert "refuted" in certificate.source
+
+
+@pytest.mark.parametrize("changes", [{"psi": 0.01}, {"mu": 1.0, "psi": 0.4}, {"mu": 1e9}])
+def test_a_size_below_the_proved_one_is_not_refuted(changes):
+    """Parameters that make the published size at most the proved one are claimed, not refuted."""
+    certificate = dataclasses.replace(MNIST, **changes)
+    assert sum(compute_published_sizes(certificate, 1.0)) <= compute_post_processed_size(
+        *compute_sound_sizes(certificate, 1.0)
+    )
+    assert certificate.status == "claimed"
+    assert "refuted" not in certificate.source
+
+
+def test_the_loss_of_an_attack():
+    """For one input and one unit it is the largest quotient of the density of the sum of both noises, far out."""
+    certificate = dataclasses.replace(build_unit_certificate(), theta1=3.0, psi=2.0)
+    far, attack = 60.0, 0.7
+
+    def compute_density(value: float) -> float:
+        """Return the density of 3 n1 + n2, with scales 3 / 2 and 1."""
+        first, second = 1.5, 1.0
+        parts = first * math.exp(-abs(value) / first) - second * math.exp(-abs(value) / second)
+        return parts / (2 * (first**2 - second**2))
+
+    exact = math.log(compute_density(far - 3 * attack) / compute_density(far))
+    assert compute_attack_epsilon(certificate, attack) == pytest.approx(exact, rel=1e-9)
 
 
 def test_abstains_without_a_gap():

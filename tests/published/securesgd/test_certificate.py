@@ -6,6 +6,8 @@ import math
 import numpy as np
 import pytest
 import torch
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from scipy import stats
 
 from deniable import InputError
@@ -13,7 +15,11 @@ from deniable.models.images.layer_noise import compute_equivalent_gaussian_scale
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.smoothing import compute_gaussian_radius
-from deniable.published.securesgd.certificate import SecureSGDCertificate, compute_heterogeneous_sigma
+from deniable.published.securesgd.certificate import (
+    SecureSGDCertificate,
+    compute_heterogeneous_sigma,
+    find_false_radius,
+)
 from tests.models.shared.tallies import make_tally
 
 
@@ -60,6 +66,47 @@ def test_uneven_noise_breaks_the_radius():
     )
     assert 0 < sound.radius(p_a, 1 - p_a) < true
     assert sound.status == "proved for ideal arithmetic"
+
+
+@pytest.mark.parametrize("decision_rule", ["softmax", "votes"])
+@pytest.mark.parametrize("share", [1e-9, 0.05, 0.1, 0.2, 0.3])
+def test_a_refuted_share_has_a_false_radius(share, decision_rule):
+    """The witness is a radius of the published rule, and a shorter attack after which another class is as likely."""
+    certificate = SecureSGDCertificate(0.25, 2.0, share, decision_rule)
+    assert certificate.status == "refuted"
+    witness = find_false_radius(certificate)
+    assert certificate.radius(witness.low, witness.high) == witness.stated > witness.exact
+    assert witness.low + (witness.classes - 1) * witness.high == pytest.approx(1)
+    # The attack moves the coordinate by 2 units for each of its own, against noise of its own deviation.
+    moved = 2.0 * witness.exact / (0.25 * math.sqrt(share))
+    certified, rival = stats.norm.ppf(witness.low) - moved, stats.norm.ppf(witness.high) + moved
+    assert rival == pytest.approx(certified, abs=1e-9)
+    assert "attack of size" in certificate.source
+
+
+@pytest.mark.parametrize("share", [0.4, 0.5, 0.7, 0.95, 1 - 1e-6])
+def test_a_share_without_a_false_radius_is_not_refuted(share):
+    """Where no radius that the rule states of up to 100 classes exceeds the exact one, nothing is decided."""
+    certificate = SecureSGDCertificate(0.25, least_share=share)
+    assert (certificate.status, find_false_radius(certificate)) == ("undecided", None)
+    assert "refuted" not in certificate.source
+    for low in np.linspace(0.06, 0.999, 12):
+        for high in np.geomspace(max(1e-6, (1 - low) / 99), min(low, 1 - low), 8)[:-1]:
+            exact = compute_gaussian_radius(low, high, 0.25 * math.sqrt(share))
+            assert certificate.radius(low, high) <= exact
+
+
+@given(st.floats(1e-12, 1.0, exclude_min=True), st.floats(1e-6, 1e6), st.floats(1e-6, 1e6))
+@settings(max_examples=25, deadline=None)
+def test_a_status_depends_on_the_share_alone(share, sigma, sensitivity):
+    """Noise and sensitivity scale the stated radius and the exact one alike."""
+    assert SecureSGDCertificate(sigma, sensitivity, share).status == SecureSGDCertificate(1.0, 1.0, share).status
+
+
+@pytest.mark.parametrize("noise", [(1e-300, 1e300), (1e300, 1e-300)])
+def test_noise_beyond_floats_is_not_refuted(noise):
+    """Where radii are 0 or infinite in floats, none is known to be false."""
+    assert SecureSGDCertificate(*noise, 0.05).status == "undecided"
 
 
 def test_certify():

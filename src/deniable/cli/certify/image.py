@@ -10,6 +10,7 @@ from deniable.cli.certify.options import (
     AlphaOption,
     AttackCountOption,
     CertifyOptions,
+    CertifySeedOption,
     DrawsOption,
     ResultsOption,
     check_task,
@@ -22,7 +23,6 @@ from deniable.cli.options import (
     EXIT_REFUTED,
     ForceOption,
     ImagesArgument,
-    SeedOption,
     format_names,
     make_option,
 )
@@ -96,7 +96,7 @@ def run_certify_image(
     limit: ImageLimitOption = None,
     output: ResultsOption = None,
     force: ForceOption = False,
-    seed: SeedOption = 0,
+    seed: CertifySeedOption = None,
 ) -> None:
     """Certify the predictions of an image model on the test images.
 
@@ -104,10 +104,9 @@ def run_certify_image(
     attack refutes a certificate that is stated as proved. Requires the train extra of deniable.
     """
     check_torch()
-    import torch
-
     from deniable.core.files import check_outputs
     from deniable.models.images.reading import read_images
+    from deniable.models.shared.draws import make_noise_generator
 
     certify_options = CertifyOptions(draws, alpha, attack_count, seed)
     if noise_law is not None and noise is None:
@@ -119,13 +118,15 @@ def run_certify_image(
     declaration = image_model.declaration
     dataset = read_images(data, pixel_range=declaration.pixel_range, classes=declaration.classes)
     test_images = _select_test_images(image_model, dataset, limit)
-    generator = torch.Generator().manual_seed(seed % 2**63)
+    generator = None if seed is None else make_noise_generator(seed)
     curve = _certify_images(image_model, test_images, certify_options, radius, generator)
     refutation = None
     if attack_count:
+        generator = generator or make_noise_generator()
         refutation = _attack_certified_images(image_model, test_images, curve, attack_count, generator)
-    lines = [*_format_lines(image_model, curve), *([] if refutation is None else [f"attack: {refutation}"])]
-    report_certification(lines, _build_record(image_model, test_images, curve, refutation), output, force=force)
+    lines = _format_lines(image_model, curve, certify_options)
+    lines += [] if refutation is None else [f"attack: {refutation}"]
+    report_certification(lines, _build_record(image_model, test_images, curve, refutation, seed), output, force=force)
     certificate = image_model.certificate
     if refutation is not None and refutation.is_refuted and certificate and is_proved(certificate.status):
         raise typer.Exit(EXIT_REFUTED)
@@ -145,7 +146,7 @@ def _certify_images(
     test_images: "LabelledImages",
     certify_options: CertifyOptions,
     radius: float | None,
-    generator: "torch.Generator",
+    generator: "torch.Generator | None",
 ) -> "CertifiedAccuracyCurve":
     """Return the certified accuracy at one radius, or at several that the certificates make."""
     from deniable.models.images.certification import certify_image_model
@@ -217,7 +218,7 @@ def _attack_certified_images(
         )
 
 
-def _format_lines(model: "ImageModel", curve: "CertifiedAccuracyCurve") -> list[str]:
+def _format_lines(model: "ImageModel", curve: "CertifiedAccuracyCurve", certify_options: CertifyOptions) -> list[str]:
     """Return what is printed."""
     certificate = model.certificate
     if certificate is None:
@@ -228,7 +229,7 @@ def _format_lines(model: "ImageModel", curve: "CertifiedAccuracyCurve") -> list[
         f"{certificate.norm} radius above {format_exact(radius)}: certified accuracy {accuracy.format_percent()}"
         for radius, accuracy in zip(curve.radii, curve.accuracy, strict=True)
     ]
-    return lines
+    return [*lines, certify_options.describe_noise()]
 
 
 def _build_record(
@@ -236,6 +237,7 @@ def _build_record(
     test_images: "LabelledImages",
     curve: "CertifiedAccuracyCurve",
     refutation: "Refutation[AttackedImage] | None",
+    seed: int | None,
 ) -> dict[str, Any]:
     """Return everything for JSON."""
     from deniable.models.images.certificates import encode_certificate
@@ -248,6 +250,7 @@ def _build_record(
         "norm": None if certificate is None else certificate.norm,
         "unit": "pixels in [0, 1]",
         "draws": curve.draws,
+        "seed": seed,
         "alpha": curve.alpha,
         "certified accuracy": [
             {"radius": radius, **dataclasses.asdict(accuracy)}

@@ -47,7 +47,7 @@ def certify_rows_by_intervals(
     attacked_rows = np.flatnonzero(is_certified)[: certify_options.attack_count]
     if not len(attacked_rows):
         return TextCertification(lines, record, is_refuted=False)
-    flips = _count_flips(model, documents.take(attacked_rows), substitutions, certify_options.seed)
+    flips = _count_flips(model, documents.take(attacked_rows), substitutions, certify_options.make_key())
     is_refuted = any(flips.values())
     flips_text = ", ".join(f"{name} {count}" for name, count in flips.items())
     outcome = "refuted" if is_refuted else "not refuted"
@@ -56,15 +56,14 @@ def certify_rows_by_intervals(
 
 
 def _count_flips(
-    model: "TextModel", documents: "Documents", substitutions: "Substitutions", seed: int
+    model: "TextModel", documents: "Documents", substitutions: "Substitutions", key: bytes
 ) -> dict[str, int]:
     """Return how many documents each search algorithm leads to another class."""
-    from deniable.core.randomness import derive_key_from_seed
     from deniable.models.text.attacks import TEXT_ATTACKS
 
     flips = {}
     with show_passes("attack"):
         for name, run_attack in TEXT_ATTACKS.items():
             scorer = model.network.make_scorer(documents)
-            flips[name] = int(run_attack(scorer, documents, substitutions, derive_key_from_seed(seed)).flipped.sum())
+            flips[name] = int(run_attack(scorer, documents, substitutions, key).flipped.sum())
     return flips

@@ -32,6 +32,18 @@ AttackCountOption = Annotated[
         min=0,
     ),
 ]
+CertifySeedOption = Annotated[
+    int | None,
+    make_option(
+        OUTPUT_PANEL,
+        "--seed",
+        (
+            "Seed of the noise, to repeat a run: --alpha then holds for models that were made without knowledge of the "
+            "seed."
+        ),
+        default_text="fresh noise",
+    ),
+]
 ResultsOption = Annotated[
     Path | None,
     make_option(
@@ -52,7 +64,7 @@ class CertifyOptions:
         draws: of the noise for each image or text.
         alpha: maximum probability that the certificate of one of them is wrong.
         attack_count: number of certified images or texts to attack.
-        seed: of the noise.
+        seed: of the noise; None for fresh noise.
 
     Raises:
         InputError: a value outside its domain.
@@ -61,10 +73,22 @@ class CertifyOptions:
     draws: int
     alpha: float
     attack_count: int
-    seed: int
+    seed: int | None
 
     def __post_init__(self) -> None:
         check_positive("a certificate", "alpha", self.alpha, 1.0)
+
+    def make_key(self, offset: int = 0) -> bytes:
+        """Return the key of one part of the run, fresh or by the seed; other parts have other offsets."""
+        from deniable.core.randomness import derive_key_from_seed, generate_key
+
+        return generate_key() if self.seed is None else derive_key_from_seed(self.seed + offset)
+
+    def describe_noise(self) -> str:
+        """Return one line about what ``alpha`` holds for."""
+        if self.seed is None:
+            return "noise: fresh"
+        return f"noise: seed {self.seed}; alpha holds for models that were made without knowledge of the seed"
 
 
 @dataclasses.dataclass(frozen=True)

@@ -28,7 +28,6 @@ def certify_rows_by_smoothing(
     certify_options: CertifyOptions,
 ) -> TextCertification:
     """Certify the model smoothed by a word mechanism, and attack what is certified."""
-    from deniable.core.randomness import derive_key_from_seed
     from deniable.models.text.model import describe_source
     from deniable.models.text.smoothing import certify_texts
 
@@ -37,7 +36,7 @@ def certify_rows_by_smoothing(
             mechanism,
             model.network.make_scorer(rows.documents),
             rows.documents.texts,
-            key=derive_key_from_seed(certify_options.seed),
+            key=None if certify_options.seed is None else certify_options.make_key(),
             replacements=substitutions,
             alpha=certify_options.alpha,
             estimation=certify_options.draws,
@@ -49,8 +48,9 @@ def certify_rows_by_smoothing(
     lines = [
         f"smoothed by {smoother}: {certificates.status} ({certificates.guarantee.source}); {sampling}",
         *_format_certified_accuracy(certificates, rows.documents.labels.tolist()),
+        certify_options.describe_noise(),
     ]
-    record = _build_smoothing_record(certificates, rows, smoother, certify_options.draws)
+    record = _build_smoothing_record(certificates, rows, smoother, certify_options)
     outcomes = _attack_certified_texts(model, rows, mechanism, substitutions, certificates, certify_options)
     lines += [f"attack within {within}: {outcome_text}" for within, (outcome_text, _) in outcomes.items()]
     if outcomes:
@@ -82,7 +82,7 @@ def _format_certified_accuracy(certificates: "TextCertificates", labels: list[in
 
 
 def _build_smoothing_record(
-    certificates: "TextCertificates", rows: LabelledDocuments, smoother: str, draws: int
+    certificates: "TextCertificates", rows: LabelledDocuments, smoother: str, certify_options: CertifyOptions
 ) -> dict[str, Any]:
     """Return everything for JSON."""
     classes, codes = rows.documents.classes, rows.documents.labels.tolist()
@@ -93,7 +93,8 @@ def _build_smoothing_record(
         "source": certificates.guarantee.source,
         "replacements": certificates.replacements,
         "replacements by": certificates.source,
-        "draws": draws,
+        "draws": certify_options.draws,
+        "seed": certify_options.seed,
         "alpha": certificates.alpha,
         "texts": [
             {"row": row + 1, "class": classes[code], **_describe_certified_text(certified_text, classes)}
@@ -114,7 +115,6 @@ def _attack_certified_texts(
     """Attack the first certified texts inside both of their certificates: what came out, and whether it refutes."""
     import numpy as np
 
-    from deniable.core.randomness import derive_key_from_seed
     from deniable.models.text.smoothing import refute_text_certificates
 
     is_certified = [certified_text.label is not None for certified_text in certificates.texts]
@@ -126,7 +126,7 @@ def _attack_certified_texts(
         certificates, texts=tuple(certificates.texts[row] for row in attacked_rows)
     )
     attacked_documents, classes = rows.documents.take(attacked_rows), rows.documents.classes
-    scorer, key = model.network.make_scorer(attacked_documents), derive_key_from_seed(certify_options.seed + 1)
+    scorer, key = model.network.make_scorer(attacked_documents), certify_options.make_key(1)
     for within in ("distance", "changes"):
         with show_passes(f"attack within {within}"):
             refutation = refute_text_certificates(

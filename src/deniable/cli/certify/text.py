@@ -18,6 +18,7 @@ from deniable.cli.certify.options import (
     AlphaOption,
     AttackCountOption,
     CertifyOptions,
+    CertifySeedOption,
     DrawsOption,
     ResultsOption,
     TextCertification,
@@ -49,7 +50,6 @@ from deniable.cli.options import (
     MetricOption,
     PremiseOption,
     RowLimitOption,
-    SeedOption,
     SpaceOption,
     SubstitutionsOption,
     TextColumnOption,
@@ -116,7 +116,7 @@ def run_certify_text(
     encoding: EncodingOption = "utf-8",
     output: ResultsOption = None,
     force: ForceOption = False,
-    seed: SeedOption = 0,
+    seed: CertifySeedOption = None,
 ) -> None:
     """Certify the predictions of a text model on the rows of a table.
 

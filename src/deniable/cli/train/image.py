@@ -249,13 +249,13 @@ def _describe_model(dataset: "ImageDataset", model: "ImageModel") -> ModelFiles:
 
 def _certify_card_images(model: "ImageModel", dataset: "ImageDataset") -> "CertifiedAccuracyCurve | None":
     """Return certified accuracy on some test images; None for a model that certifies nothing."""
-    import torch
-
     from deniable.models.images.certification import certify_image_model
+    from deniable.models.shared.draws import make_noise_generator
 
     if model.certificate is None:
         return None
-    generator = torch.Generator().manual_seed(0)
+    seed = model.facts["seed"]
+    generator = None if seed is None else make_noise_generator(seed)  # a run that can be repeated has one card
     return certify_image_model(
         model, dataset.test.pixels[:_CARD_IMAGES], dataset.test.labels[:_CARD_IMAGES], generator=generator
     )

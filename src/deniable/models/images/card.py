@@ -113,6 +113,11 @@ def _describe_certificate(model: ImageModel, curve: CertifiedAccuracyCurve | Non
             Fact("unit", "pixels in [0, 1]"),
             Fact("images", len(curve.certified), text=f"{len(curve.certified):,} test images"),
             Fact("draws", curve.draws, text=f"{curve.draws:,} for each image"),
+            Fact(
+                "noise",
+                "fresh" if curve.is_noise_fresh else "from a seed",
+                "with a seed alpha holds for models that were made without knowledge of it",
+            ),
             Fact("alpha of each image", curve.alpha, "the probability, at most, that the image's certificate is wrong"),
             Fact(
                 "certified accuracy",

@@ -15,6 +15,7 @@ from deniable.models.images.networks import NetworkNoise, NetworkNoiseLaw
 from deniable.models.images.robustness import CertifiedImage, RobustnessCertificate
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 from deniable.models.shared.accuracy import measure_certified_accuracy
+from deniable.models.shared.draws import make_noise_generator
 from deniable.models.shared.tally import PredictionTally, tally_images
 
 IMAGE_SELECTION_DRAWS = 100
@@ -36,6 +37,7 @@ class CertifiedAccuracyCurve:
         certified: class and radius of each image, in pixels of [0, 1].
         draws: draws of the noise for each image.
         alpha: largest probability that the certificate of one image is wrong.
+        is_noise_fresh: whether the draws were fresh; otherwise alpha holds for models made without knowledge of them.
     """
 
     radii: tuple[float, ...]
@@ -43,6 +45,7 @@ class CertifiedAccuracyCurve:
     certified: tuple[CertifiedImage, ...]
     draws: int
     alpha: float
+    is_noise_fresh: bool = False
 
 
 def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "gaussian") -> ImageModel:
@@ -70,7 +73,7 @@ def certify_image_model(
     images: Tensor,
     labels: Tensor,
     *,
-    generator: torch.Generator,
+    generator: torch.Generator | None = None,
     radii: Sequence[float] | None = None,
     draws: int = 1_000,
     alpha: float = 0.001,
@@ -81,7 +84,8 @@ def certify_image_model(
         model: with a certificate.
         images: (n, channels, height, width), pixels in [0, 1].
         labels: (n,).
-        generator: source of the noise.
+        generator: source of the noise, to repeat a run: ``alpha`` then holds for models made without knowledge of its
+            draws. None for fresh noise.
         radii: sizes at which accuracy is measured; None for steps up to the largest certified radius.
         draws: draws of the noise for each image, besides those that choose the class.
         alpha: largest probability that the certificate of one image is wrong.
@@ -94,7 +98,7 @@ def certify_image_model(
             f"The model {model.trainer} is deterministic, and has no certificate: give --noise, for example 0.25, "
             "to smooth it."
         )
-    scores, report = model.scores(generator), get_progress_reporter()
+    scores, report = model.scores(generator or make_noise_generator()), get_progress_reporter()
     certificate = model.certificate
     certified: list[CertifiedImage] = []
     report(0, len(images))
@@ -111,7 +115,7 @@ def certify_image_model(
         [prediction.radius for prediction in certified],
         sizes,
     )
-    return CertifiedAccuracyCurve(sizes, tuple(accuracy), tuple(certified), draws, alpha)
+    return CertifiedAccuracyCurve(sizes, tuple(accuracy), tuple(certified), draws, alpha, generator is None)
 
 
 def _certify_in_pixels(

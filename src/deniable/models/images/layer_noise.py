@@ -17,6 +17,7 @@ from torch import Tensor, nn
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.models.images.networks import ImageNetwork
+from deniable.models.shared.draws import make_noise_generator
 
 ImageShape = tuple[int, ...]
 _BASIS_BATCH = 128
@@ -96,7 +97,7 @@ def _prepare_layer(layer: nn.Module, shape: ImageShape, scales: float | Tensor) 
     scales64 = torch.as_tensor(scales, dtype=torch.float64).cpu()
     if not (scales64.isfinite() & (scales64 > 0)).all():
         raise make_parameter_error("noise after a layer", "scales", "finite numbers above 0", scales)
-    first, second = torch.randn(2, 4, *shape, generator=torch.Generator().manual_seed(0), dtype=torch.float64)
+    first, second = torch.randn(2, 4, *shape, generator=make_noise_generator(), dtype=torch.float64)
     with torch.no_grad():
         offset = layer64(torch.zeros(1, *shape, dtype=torch.float64))
         output_of_sum, sum_of_outputs = layer64(first + second) - offset, layer64(first) + layer64(second) - 2 * offset

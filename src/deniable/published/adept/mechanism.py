@@ -38,7 +38,7 @@ class ADePT(Laplace):
 
     @property
     def claim(self) -> PureDP:
-        """The epsilon of the paper, refuted."""
+        """The epsilon of the paper for rows of any n, refuted: it is true of n = 1 only, as `dn.verify` says there."""
         source = (
             "claimed by Krishna et al. 2021, Theorem 1; refuted by Habernal 2021 (When differential privacy meets "
             "NLP), Theorem 5.1: the true loss in n dimensions is epsilon*sqrt(n)"

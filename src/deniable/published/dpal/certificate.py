@@ -31,10 +31,15 @@ import numpy as np
 
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import Status
+from deniable.core.numbers import format_lower
 from deniable.models.images.certificates import register_certificate
 from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
 from deniable.models.shared.intervals import compute_hoeffding_bounds, select_class
 from deniable.models.shared.tally import PredictionTally
+
+_CLAIM = "claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15"
+_ROUNDING = 1e-9
+"""Relative difference from 1 that may be rounding."""
 
 
 @register_certificate
@@ -55,8 +60,6 @@ class DPALCertificate:
             beta ||theta1||_inf bounds the l1 change of h; the paper's "rows" are those of theta1^T.
         psi: by which the noise is divided at inference.
         norm: l_inf.
-        status: refuted.
-        source: where it is claimed.
         decision_rule: softmax.
         pixels_per_unit: 0.5: a size on pixels in [-1, 1] is half as large on pixels in [0, 1].
 
@@ -73,8 +76,6 @@ class DPALCertificate:
     theta1: float
     psi: float = 1.0
     norm: Norm = dataclasses.field(default="linf", init=False)
-    status: Status = dataclasses.field(default="refuted", init=False)
-    source: str = dataclasses.field(default="claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="softmax", init=False)
     pixels_per_unit: float = dataclasses.field(default=0.5, init=False)
 
@@ -82,6 +83,26 @@ class DPALCertificate:
         for field in dataclasses.fields(self):
             if field.init:
                 check_positive("DPALCertificate", field.name, getattr(self, field.name))
+
+    @property
+    def status(self) -> Status:
+        """Refuted where noise that is said to be eps_r-DP up to kappa + phi is not; else claimed.
+
+        Both sizes are proportional to eps_r, so that one eps_r decides for all.
+        """
+        size = sum(compute_published_sizes(self, 1.0))
+        return "refuted" if compute_attack_epsilon(self, size) > 1 + _ROUNDING else "claimed"
+
+    @property
+    def source(self) -> str:
+        """Where it is claimed, and the epsilon that refutes it, if there is one."""
+        epsilon = compute_attack_epsilon(self, sum(compute_published_sizes(self, 1.0)))
+        if self.status != "refuted":
+            return _CLAIM
+        return (
+            f"{_CLAIM}; refuted: noise that it says to be 1-DP for attacks up to its size has a loss of "
+            f"{format_lower(epsilon)} for one first layer of this norm"
+        )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and the claimed size, as `RobustnessCertificate.certify` (Algorithm 1, lines 13 to 18).
@@ -130,6 +151,27 @@ def compute_sound_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[flo
     """
     kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
     return kappa / certificate.psi, phi / certificate.psi
+
+
+def compute_attack_epsilon(certificate: DPALCertificate, size: float) -> float:
+    """Return the privacy loss of an attack on a first layer with the most of it that is known, in the paper's unit.
+
+    With weights of ||theta1||_inf on the diagonal, each of beta units sees one of d inputs, or as many as there are
+    for it, with equal weights. An attack t on every input moves a unit by t ||theta1||_inf. The odds of a large output
+    of the unit change by e^(t k / a') where the input's noise has the longer tail, k inputs of scale a' = a / psi, and
+    by e^(t ||theta1||_inf r / 2a') where that of the r units has, each with its own noise of scale 2a'. Units with
+    different inputs are independent, and their losses add up.
+
+    Args:
+        certificate: norms and noise.
+        size: t, of an attack in l_inf.
+    """
+    scale = certificate.delta_r / (certificate.m * certificate.eps1 * certificate.psi)
+    inputs, units = max(int(certificate.d), 1), max(int(certificate.beta), 1)
+    groups = min(inputs, units)
+    by_input = inputs // groups / scale
+    by_layer = units // groups * certificate.theta1 / (2 * scale)
+    return size * groups * min(by_input, by_layer)
 
 
 def compute_group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:

@@ -1,11 +1,16 @@
 """SecureSGD's certificate as published: PixelDP's radius from a formula that ignores how the noise is shared out."""
 
 import dataclasses
+import functools
 import math
+from collections.abc import Iterator
 from typing import Self
+
+import numpy as np
 
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import PROVED_IDEAL, Status
+from deniable.core.numbers import format_exact, format_lower, format_upper
 from deniable.models.images.certificates import register_certificate
 from deniable.models.images.layer_noise import ImageShape
 from deniable.models.images.networks import ImageNetwork, NetworkNoise
@@ -16,9 +21,17 @@ from deniable.models.images.pixeldp import (
     measure_first_layer_noise,
 )
 from deniable.models.images.robustness import CertifiedImage, DecisionRule, Norm
+from deniable.models.images.smoothing import compute_gaussian_radius
 from deniable.models.shared.tally import PredictionTally
 
 _MAX_DELTA = math.sqrt(2 / math.pi)
+_CLAIM = "Lecuyer et al. 2019, Proposition 2; Phan et al. 2019"
+_CLASS_COUNTS = (2, 3, 5, 10, 30, 100)
+"""Numbers of classes of the networks among which a false radius is looked for."""
+_SCORES_PER_COUNT = 24
+_ROUNDING = 1e-9
+"""Relative difference of two radii that may be rounding."""
+_DIGITS = 5
 
 
 def compute_heterogeneous_sigma(epsilon: float, delta: float) -> float:
@@ -44,7 +57,7 @@ def compute_heterogeneous_sigma(epsilon: float, delta: float) -> float:
 @register_certificate
 @dataclasses.dataclass(frozen=True)
 class SecureSGDCertificate:
-    """The certificate of SecureSGD, refuted where the noise is uneven.
+    """The certificate of SecureSGD, refuted where the noise is so uneven that a radius it states is false.
 
     Attributes:
         sigma: root of the mean variance of the noise.
@@ -54,7 +67,6 @@ class SecureSGDCertificate:
         decision_rule: as of `PixelDP`.
         norm: of the attack for which the sensitivity is given.
         pixels_per_unit: 1: the radius is in pixels of [0, 1].
-        source: where it is claimed.
 
     Raises:
         InputError: a parameter outside its domain.
@@ -66,7 +78,6 @@ class SecureSGDCertificate:
     decision_rule: DecisionRule = "softmax"
     norm: Norm = "l2"
     pixels_per_unit: float = dataclasses.field(default=1.0, init=False)
-    source: str = dataclasses.field(default="Lecuyer et al. 2019, Proposition 2; Phan et al. 2019", init=False)
 
     def __post_init__(self) -> None:
         check_pixel_privacy(self.sigma, self.sensitivity, self.decision_rule)
@@ -83,8 +94,19 @@ class SecureSGDCertificate:
 
     @property
     def status(self) -> Status:
-        """Refuted for uneven noise, see `deniable.published.securesgd.flaw`; else proved for ideal arithmetic."""
-        return "refuted" if self.least_share < 1 else PROVED_IDEAL
+        """Proved for ideal arithmetic if the noise is even; else refuted where `find_false_radius` finds one.
+
+        Uneven noise without a radius that is known to be false is undecided: the published proof does not cover it.
+        """
+        if self.least_share == 1:
+            return PROVED_IDEAL
+        return "undecided" if find_false_radius(self) is None else "refuted"
+
+    @property
+    def source(self) -> str:
+        """Where it is claimed, and the radius that refutes it, if there is one."""
+        false_radius = find_false_radius(self)
+        return _CLAIM if false_radius is None else f"{_CLAIM}; refuted: {false_radius}"
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius as claimed; arguments as of `RobustnessCertificate.certify`."""
@@ -98,6 +120,68 @@ class SecureSGDCertificate:
             high: max E_ub f_i.
         """
         return find_certified_size(low, high, self.sigma / self.sensitivity, compute_heterogeneous_sigma)
+
+
+@dataclasses.dataclass(frozen=True)
+class FalseRadius:
+    """A network of K classes for which a certificate states more than the distance to an image of another class.
+
+    The network looks at one coordinate of the first layer, the one with the least noise, and at an attack that moves
+    this coordinate alone. A low value gives the class k, a high one the class i, and those between are shared out
+    among the other K - 2 classes, so that each of them has the mean score of i. By the Neyman-Pearson lemma no network
+    with these scores changes its class sooner.
+
+    Attributes:
+        classes: K.
+        low: E f_k, the mean score of the certified class.
+        high: E f_i, that of every other class.
+        stated: the radius that the certificate states of these scores.
+        exact: the size of an attack that makes i at least as likely as k: sqrt(share) sigma / (2 Delta)
+            (Phi^-1(low) - Phi^-1(high)).
+    """
+
+    classes: int
+    low: float
+    high: float
+    stated: float
+    exact: float
+
+    def __str__(self) -> str:
+        """Return the two sizes in one line, rounded towards each other."""
+        return (
+            f"for {self.classes} classes with the mean scores {format_exact(self.low)} and "
+            f"{format_exact(self.high)} it "
+            f"states the radius {format_lower(self.stated, _DIGITS)}, and an attack of size "
+            f"{format_upper(self.exact, _DIGITS)} changes the class"
+        )
+
+
+@functools.lru_cache(maxsize=64)
+def find_false_radius(certificate: SecureSGDCertificate) -> FalseRadius | None:
+    """Return the falsest radius that a certificate states of networks with as few classes as possible; None for none.
+
+    The radius is that of the published rule, for exact mean scores. Networks of up to 100 classes are tried: with more
+    classes there are smaller scores, for which the formula has less slack.
+    """
+    noise = certificate.sigma / certificate.sensitivity
+    if not 0 < noise < math.inf:  # beyond what a float holds, where every radius is 0 or infinite
+        return None
+    scale = noise * math.sqrt(certificate.least_share)
+    for classes in _CLASS_COUNTS:
+        found = [
+            FalseRadius(classes, low, high, certificate.radius(low, high), compute_gaussian_radius(low, high, scale))
+            for low, high in _list_scores(classes)
+        ]
+        false_radii = [one for one in found if one.exact * (1 + _ROUNDING) < one.stated]
+        if false_radii:
+            return max(false_radii, key=lambda one: one.stated - one.exact)
+    return None
+
+
+def _list_scores(classes: int) -> Iterator[tuple[float, float]]:
+    """Yield mean scores of a class and of each of the others, which sum to 1 over K classes."""
+    for low in [*np.geomspace(1 / classes, 1, _SCORES_PER_COUNT)[1:-1].tolist(), 0.99, 0.999, 0.9999]:
+        yield low, (1 - low) / (classes - 1)
 
 
 def check_least_share(share: float) -> None:

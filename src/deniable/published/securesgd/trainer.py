@@ -1,4 +1,4 @@
-"""SecureSGD (Phan et al. 2019): DP-SGD, which is private, with uneven PixelDP noise, whose certificate is refuted."""
+"""SecureSGD (Phan et al. 2019): DP-SGD, which is private, with uneven PixelDP noise, whose certificate has no proof."""
 
 import copy
 

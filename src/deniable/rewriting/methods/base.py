@@ -90,8 +90,15 @@ class VectorMethod:
 
     @property
     def guarantee(self) -> PureDP | ApproxDP:
-        """That of the mechanism, for the vectors of any two texts: decoding costs nothing."""
-        return dataclasses.replace(self.mechanism.guarantee, adjacency=ANY_TWO_TEXTS)
+        """That of the mechanism, for the vectors of any two texts: decoding costs nothing.
+
+        A claim that is refuted in some dimensions is refuted here where it is in the model's own.
+        """
+        guarantee = self.mechanism.guarantee
+        if guarantee.status == "refuted":
+            judged = verify(self.mechanism, dimension=self.model.latent).guarantee
+            guarantee = dataclasses.replace(guarantee, status=judged.status)
+        return dataclasses.replace(guarantee, adjacency=ANY_TWO_TEXTS)
 
     @property
     def training_noise(self) -> TrainingNoise:

@@ -50,6 +50,30 @@ def exact_certificates(subject, table, length, replacements=None, every=1):
     return written, exact, found
 
 
+def test_memorised_draws_are_not_certified(space):
+    """A classifier that is another one on the draws of seed 0 is certified as that one by them, and not by default."""
+    mechanism = dn.TEM(space, epsilon=1.0)
+    texts = concatenate_texts([np.arange(10, dtype=np.int32)])
+    options = {"selection": 50, "estimation": 400}
+    known = set()
+
+    def remember(noisy, _):
+        known.update(one.tobytes() for one in noisy)
+        return np.tile(np.float32([0, 1]), (len(noisy), 1))
+
+    def recall(noisy, _):
+        is_known = np.array([one.tobytes() in known for one in noisy], dtype=np.float32)
+        return np.stack([is_known, 1 - is_known], axis=1)
+
+    key = derive_key_from_seed(0)
+    certify_texts(mechanism, remember, texts, key=key, **options)
+    given = certify_texts(mechanism, recall, texts, key=key, **options)
+    assert (given.texts[0].label, given.is_noise_fresh) == (0, False)
+    assert given.texts[0].distance > 0
+    fresh = certify_texts(mechanism, recall, texts, **options)
+    assert (fresh.texts[0].label, fresh.is_noise_fresh) == (1, True)
+
+
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize(("classes", "epsilon"), [(2, 0.7), (3, 1.5)])
 def test_distance_covers_every_text_of_the_ball(space, kind, classes, epsilon):

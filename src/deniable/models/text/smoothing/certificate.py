@@ -9,6 +9,7 @@ from deniable.core.errors import InputError
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import PROVED_IDEAL, MetricDP, Status, find_weakest_status
 from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate
+from deniable.core.randomness import generate_key
 from deniable.models.shared.accuracy import measure_certified_accuracy
 from deniable.models.shared.intervals import bound_both_classes, bound_by_complement, select_class
 from deniable.models.shared.tally import PredictionTally
@@ -69,6 +70,8 @@ class TextCertificates:
         status: of the guarantee, for the mechanism's draws. Only what is proved is a certificate.
         replacements: name of the words that may replace a word within ``changes``.
         source: the basis of ``changes``.
+        is_noise_fresh: whether the draws were fresh; otherwise alpha holds for classifiers made without knowledge of
+            them.
     """
 
     texts: tuple[CertifiedText, ...]
@@ -77,6 +80,7 @@ class TextCertificates:
     status: Status
     replacements: str
     source: str
+    is_noise_fresh: bool = False
 
     def accuracy_at_distances(
         self, labels: Sequence[int], distances: Sequence[float], confidence: float = DEFAULT_CONFIDENCE
@@ -104,7 +108,7 @@ def certify_texts(
     scorer: Scorer,
     texts: IndexedTexts,
     *,
-    key: bytes,
+    key: bytes | None = None,
     replacements: Substitutions | None = None,
     guarantee: MetricDP | None = None,
     alpha: float = TEXT_CERTIFICATE_ALPHA,
@@ -118,7 +122,8 @@ def certify_texts(
         mechanism: that replaces every word, one draw a word.
         scorer: of the classifier that sees the noisy texts.
         texts: n texts.
-        key: 32 bytes, which determine all draws.
+        key: 32 bytes, which determine all draws, to repeat a run: ``alpha`` then holds for classifiers made without
+            knowledge of them. None for fresh draws.
         replacements: the words that may replace a word within ``changes``; None for any word of the space.
         guarantee: one that was verified for this mechanism and is sharper than its own; by default its own, which is
             verified here.
@@ -136,9 +141,8 @@ def certify_texts(
             f"The guarantee is about the metric {claim.metric}, that of the space is {mechanism.space.metric_name}: "
             "verify it over this space."
         )
-    tallies = count_votes(
-        mechanism, scorer, texts, {"selection": selection, "estimation": estimation}, key=key, workers=workers
-    )
+    purposes = {"selection": selection, "estimation": estimation}
+    tallies = count_votes(mechanism, scorer, texts, purposes, key=key or generate_key(), workers=workers)
     costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim, workers=workers)
     rounding = 2 / tables.TABLE_FLOOR if mechanism.law.is_tabulated else 0.0
     certified_texts = tuple(
@@ -148,7 +152,13 @@ def certify_texts(
         )
     )
     return TextCertificates(
-        certified_texts, alpha, claim, get_certificate_status(mechanism, claim), costs.replacements, costs.source
+        certified_texts,
+        alpha,
+        claim,
+        get_certificate_status(mechanism, claim),
+        costs.replacements,
+        costs.source,
+        is_noise_fresh=key is None,
     )
 
 

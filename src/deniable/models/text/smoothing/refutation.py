@@ -8,7 +8,7 @@ from scipy import stats
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.numbers import format_upper
-from deniable.core.randomness import Streams, derive_stream_start, make_generator
+from deniable.core.randomness import Streams, derive_stream_start, generate_key, make_generator
 from deniable.models.shared.refutation import Refutation, conclude_refutation
 from deniable.models.shared.tally import PredictionTally
 from deniable.models.text.documents import IndexedTexts, WordIds, concatenate_texts
@@ -71,7 +71,7 @@ def refute_text_certificates(
     texts: IndexedTexts,
     certificates: TextCertificates,
     *,
-    key: bytes,
+    key: bytes | None = None,
     within: CertifiedRegion,
     replacements: Substitutions | None = None,
     alpha: float = 0.01,
@@ -94,7 +94,7 @@ def refute_text_certificates(
         scorer: of the classifier of the noisy texts.
         texts: n texts.
         certificates: of these texts.
-        key: 32 bytes, other than that of the certificates.
+        key: 32 bytes, other than that of the certificates, to repeat a run; None for fresh draws.
         within: which of the two certificates is attacked.
         replacements: those of the certificates; None for any word of the space; used for ``changes`` alone.
         alpha: level of the refutation.
@@ -108,6 +108,7 @@ def refute_text_certificates(
         InputError: a level or a count outside its domain, certificates of other texts, or as `count_votes`.
     """
     _check_refutation(texts, certificates, within, alpha, samples)
+    key = key or generate_key()
     rows = np.array(
         [row for row, certified in enumerate(certificates.texts) if certified.label is not None], dtype=np.int64
     )
