@@ -10,7 +10,7 @@ from torch import nn
 from torch.func import functional_call, grad, vmap
 
 from deniable import InputError
-from deniable.learning.clipping import _CLIP_SLACK, _unfold_patches, sum_clipped_gradients
+from deniable.learning.clipping import _CLIP_SLACK, EMPTY_LABEL, _unfold_patches, sum_clipped_gradients
 from deniable.models.images.networks import IMAGE_NETWORKS, ImageArchitecture
 
 LAYERS = {
@@ -261,3 +261,24 @@ def test_patches_are_those_of_torch(options, layout):
         images = images[1:, :, 2:, 3:]
     expected = nn.functional.unfold(images, layer.kernel_size, layer.dilation, layer.padding, layer.stride)
     assert torch.equal(_unfold_patches(layer, images), expected)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("name", ["one linear layer", "a convolution whose gradients are stored", "a convolution"])
+def test_no_number_of_aligned_examples_lets_one_through(name, seed):
+    """Among very many examples of one gradient, one moves the sum by at most the norm, wherever it stands."""
+    with torch.random.fork_rng():
+        torch.manual_seed(seed)
+        network, shape = {
+            "one linear layer": (nn.Linear(3, 2), (3,)),
+            "a convolution whose gradients are stored": (nn.Sequential(nn.Conv2d(1, 2, 1), nn.Flatten()), (1, 2, 2)),
+            "a convolution": (nn.Sequential(nn.Conv2d(3, 4, 2), nn.Flatten()), (3, 2, 3)),
+        }[name]
+    count = 100_000
+    given, labels = random(1, *shape, seed=seed).float().expand(count, 1, *shape), torch.zeros(count, dtype=torch.int64)
+    whole, _ = sum_clipped_gradients(network, network, given, labels, 0.1)
+    for row in (0, count // 3, count - 1):
+        others = labels.clone()
+        others[row] = EMPTY_LABEL
+        rest, _ = sum_clipped_gradients(network, network, given, others, 0.1)
+        assert 0.0998 < size({part: whole[part].double() - rest[part].double() for part in whole}) <= 0.1

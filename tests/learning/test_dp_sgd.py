@@ -129,7 +129,7 @@ def test_the_step_is_divided_by_a_public_number():
     fresh = network()
     sums, _ = sum_clipped_gradients(fresh, fresh, records.pixels[drawn[0]][:, None], records.labels[drawn[0]], 0.1)
     whole = torch.cat([sums[name].flatten() for name, _ in fresh.named_parameters()])
-    torch.testing.assert_close(found, -whole / 0.1 / 10, atol=1e-6, rtol=1e-4)
+    torch.testing.assert_close(found, (-whole / 0.1 / 10).float(), atol=1e-6, rtol=1e-4)
 
 
 PRIVATE = [name for name, system in IMAGE_TRAINERS.items() if "noise_multiplier" in system.option_names]
@@ -171,7 +171,8 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
     if not name.startswith("securesgd"):  # which scales the first layer after the step, by what the step released
         for part, held in one.network.named_parameters():
             released = (held - dict(two.network.named_parameters())[part]) / step
-            torch.testing.assert_close(released, sums[1][part] - sums[0][part], atol=2e-4, rtol=1e-3)
+            expected = (sums[1][part] - sums[0][part]).float()
+            torch.testing.assert_close(released, expected, atol=2e-4, rtol=1e-3)
 
 
 def test_a_removed_record_is_no_neighbour():
@@ -291,3 +292,20 @@ def test_settling_is_part_of_a_step():
     trained.step(0)
     assert net.first.weight.abs().max() <= 0.01
     assert trained.result["first.weight"].abs().max() < 0.34  # 0.9 of what was settled, 0.1 of the start, below 1/3
+
+
+def test_one_of_very_many_aligned_records_moves_the_sum_by_the_norm_at_most():
+    """Sums of chunks add up exactly enough: 200,000 records of one gradient, one of them made empty."""
+    with torch.random.fork_rng():
+        torch.manual_seed(3)
+        net, record = nn.Linear(3, 2), torch.rand(3)
+    everyone, count = replaced(QUIET, schedule=SamplingSchedule(1.0, 1)), 200_000
+    sums = []
+    for row in (None, count - 1):
+        labels = torch.zeros(count, dtype=torch.int64)
+        if row is not None:
+            labels[row] = EMPTY_LABEL
+        records = LabelledImages(record.repeat(count, 1), labels)
+        clipped = run(records, everyone, net=net).measure(0).clipped
+        sums.append(torch.cat([part.flatten().double() for part in clipped.values()]))
+    assert 0.0998 < (sums[0] - sums[1]).norm() <= 0.1

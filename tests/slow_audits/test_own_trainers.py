@@ -9,7 +9,8 @@ import torch
 from scipy import stats
 
 from deniable.auditing.sensitivity import verify_sum_sensitivity
-from deniable.auditing.training.facts import SUM_ROUNDING, collect_training_facts
+from deniable.auditing.training.facts import collect_training_facts
+from deniable.auditing.training.movement import SUM_ROUNDING
 from deniable.core.guarantees import is_proved
 from deniable.learning import dp_sgd
 from deniable.models.images.dataset import ImageDataset, LabelledImages

@@ -51,7 +51,8 @@ class NoisySums:
 
     Attributes:
         batch_rows: numbers of the records that were drawn, (b,).
-        clipped: sum of the clipped gradients by name of the parameter, what the noise hides.
+        clipped: float64 sum of the clipped gradients by name of the parameter, what the noise hides; one record moves
+            it by at most C, see `deniable.learning.clipping`.
         noisy: the same with noise, all that the step reads of the records.
         loss: sum of the losses of the batch.
     """
@@ -132,9 +133,9 @@ class DPSGDRun:
         noise = make_generator(self._key, "noise", str(number))
         clipped, noisy = {}, {}
         for name, parameter in self._network.named_parameters():
-            normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
+            normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(self._device)
             clipped[name] = sums.get(name, torch.zeros_like(normal))
-            noisy[name] = clipped[name] + settings.noise_multiplier * settings.clip * normal
+            noisy[name] = (clipped[name] + settings.noise_multiplier * settings.clip * normal).to(parameter)
         return NoisySums(batch_rows, clipped, noisy, loss)
 
     @property

@@ -43,20 +43,20 @@ def test_what_the_stated_scheme_shows_by_chance():
     fixed = TrainingPlan("fixed size", 4, 2, 2, 1.0, 1.0)
     shown = [classify_batches([random.choice(4, 2, replace=False) for _ in range(2)], 4) for _ in range(60)]
     assert sum(batches.scheme == "shuffled" for batches in shown) > 3
-    assert {doubt_batches(batches, fixed).scheme for batches in shown} == {None, "fixed size"}
+    assert {doubt_batches(batches, fixed, 4).scheme for batches in shown} == {None, "fixed size"}
     one = classify_batches([np.arange(20)], 50)
     assert one.scheme == "fixed size"
-    assert doubt_batches(one, TrainingPlan("poisson", 50, 20, 1, 1.0, 1.0)).scheme is None
-    assert doubt_batches(one, TrainingPlan("shuffled", 50, 20, 1, 1.0, 1.0)).scheme is None
+    assert doubt_batches(one, TrainingPlan("poisson", 50, 20, 1, 1.0, 1.0), 50).scheme is None
+    assert doubt_batches(one, TrainingPlan("shuffled", 50, 20, 1, 1.0, 1.0), 50).scheme is None
     part = classify_batches(np.split(random.permutation(50)[:30], 3), 50)
-    assert doubt_batches(part, TrainingPlan("shuffled", 50, 10, 3, 1.0, 1.0)).scheme is None
+    assert doubt_batches(part, TrainingPlan("shuffled", 50, 10, 3, 1.0, 1.0), 50).scheme is None
     many = classify_batches([random.choice(50, 20, replace=False) for _ in range(40)], 50)
-    assert doubt_batches(many, TrainingPlan("poisson", 50, 20, 40, 1.0, 1.0)).scheme == "fixed size"
-    assert doubt_batches(many, TrainingPlan("shuffled", 50, 20, 40, 1.0, 1.0)).scheme == "fixed size"
+    assert doubt_batches(many, TrainingPlan("poisson", 50, 20, 40, 1.0, 1.0), 50).scheme == "fixed size"
+    assert doubt_batches(many, TrainingPlan("shuffled", 50, 20, 40, 1.0, 1.0), 50).scheme == "fixed size"
     order = [part for _ in range(5) for part in np.split(random.permutation(500), 10)]
     epochs = classify_batches(order, 500)
-    assert doubt_batches(epochs, TrainingPlan("fixed size", 500, 50, 50, 1.0, 1.0)).scheme == "shuffled"
-    assert doubt_batches(epochs, TrainingPlan("poisson", 500, 50, 50, 1.0, 1.0)).scheme == "shuffled"
+    assert doubt_batches(epochs, TrainingPlan("fixed size", 500, 50, 50, 1.0, 1.0), 500).scheme == "shuffled"
+    assert doubt_batches(epochs, TrainingPlan("poisson", 500, 50, 50, 1.0, 1.0), 500).scheme == "shuffled"
 
 
 def test_limits_of_a_rate():

@@ -25,6 +25,7 @@ class ShownBatches:
         per_epoch: batches of an epoch; 0 but for ``shuffled``.
         presence: chance that an epoch has a record; below 1 where its last records are dropped.
         rates: limits of the chance of a record that the sizes of ``poisson`` leave; (0, 1) for others.
+        is_distinct: whether no record is in two batches.
     """
 
     scheme: Sampling | None
@@ -33,6 +34,7 @@ class ShownBatches:
     per_epoch: int = 0
     presence: float = 1.0
     rates: tuple[float, float] = (0.0, 1.0)
+    is_distinct: bool = False
 
 
 def classify_batches(batches: Sequence[IntArray | None], records: int) -> ShownBatches:
@@ -54,6 +56,12 @@ def classify_batches(batches: Sequence[IntArray | None], records: int) -> ShownB
             "scheme that is accounted for"
         )
         return ShownBatches(None, note, sizes)
+    is_distinct = len(np.unique(np.concatenate(shown))) == sizes.sum()
+    return dataclasses.replace(_classify_distinct(shown, sizes, records), is_distinct=is_distinct)
+
+
+def _classify_distinct(shown: list[IntArray], sizes: IntArray, records: int) -> ShownBatches:
+    """Return the scheme of batches none of which has a record twice."""
     if (sizes == records).all():
         return ShownBatches("all", "every batch has all records", sizes)
     per_epoch = _find_epoch(shown, records)
@@ -66,9 +74,9 @@ def classify_batches(batches: Sequence[IntArray | None], records: int) -> ShownB
     return _classify_sizes(sizes, records)
 
 
-def doubt_batches(shown: ShownBatches, plan: TrainingPlan) -> ShownBatches:
-    """Return what is shown, without its scheme where the scheme of the plan would show the same by chance."""
-    if shown.scheme in {None, plan.sampling} or _compute_chance(shown, plan) < CHANCE:
+def doubt_batches(shown: ShownBatches, plan: TrainingPlan, records: int) -> ShownBatches:
+    """Return what is shown of n records, without its scheme where that of the plan would show the same by chance."""
+    if shown.scheme in {None, plan.sampling} or _compute_chance(shown, plan, records) < CHANCE:
         return shown
     note = f"{shown.note}: too little to tell it from {_NAMES[plan.sampling]}"
     return dataclasses.replace(shown, scheme=None, note=note)
@@ -105,24 +113,30 @@ def _find_epoch(batches: list[IntArray], records: int) -> int:
 def _classify_sizes(sizes: IntArray, records: int) -> ShownBatches:
     from scipy import stats  # noqa: PLC0415 - only audits need it
 
-    total, places = int(sizes.sum()), records * len(sizes)
-    rate = total / places
+    rate = int(sizes.sum()) / (records * len(sizes))
     dispersion = ((sizes - sizes.mean()) ** 2).sum() / (records * rate * (1 - rate)) if 0 < rate < 1 else 0.0
     freedom = len(sizes) - 1
     tail = min(stats.chi2.sf(dispersion, freedom), stats.chi2.cdf(dispersion, freedom))
     words = f"sizes from {sizes.min():,} to {sizes.max():,}, mean {sizes.mean():.4g}"
     if tail < CHANCE:
         return ShownBatches(None, f"{words}: they do not vary as those of independent coins", sizes)
-    limits = stats.binomtest(total, places).proportion_ci(1 - CHANCE)
     note = f"{words}: as of independent coins of chance {rate:.4g}"
-    return ShownBatches("poisson", note, sizes, rates=(float(limits.low), float(limits.high)))
+    return ShownBatches("poisson", note, sizes, rates=bound_rate(sizes, records))
 
 
-def _compute_chance(shown: ShownBatches, plan: TrainingPlan) -> float:
+def bound_rate(sizes: IntArray, records: int) -> tuple[float, float]:
+    """Return limits of the chance of a record that the sizes (T,) of batches of coins leave."""
+    from scipy import stats  # noqa: PLC0415 - only audits need it
+
+    limits = stats.binomtest(int(sizes.sum()), records * len(sizes)).proportion_ci(1 - CHANCE)
+    return float(limits.low), float(limits.high)
+
+
+def _compute_chance(shown: ShownBatches, plan: TrainingPlan, records: int) -> float:
     """Return about the chance with which the stated scheme shows this one, or 1 where it shows it always."""
-    sizes, records = shown.sizes, plan.records
+    sizes = shown.sizes
     if plan.sampling == "shuffled":
-        return 1.0 if int(sizes.sum()) <= records else 0.0  # within its first epoch, all that it shows are sizes
+        return float(shown.is_distinct and int(sizes.sum()) <= records)  # within its first epoch it shows only sizes
     if plan.sampling == "fixed size" and shown.scheme == "shuffled":
         return _compute_disjoint_chance(records, shown)
     if plan.sampling != "poisson":

@@ -39,6 +39,14 @@ Sampling = Literal["poisson", "shuffled", "fixed size", "all"]
 - ``fixed size``: a random subset of the same size at each step;
 - ``all``: every record, at every step.
 """
+Arithmetic = Literal["float64", "float32", "float16", "bfloat16"]
+"""In what numbers a sum was added up."""
+UNIT_ROUNDOFFS: dict[Arithmetic, float] = {
+    "float64": 2.0**-53,
+    "float32": 2.0**-24,
+    "float16": 2.0**-11,
+    "bfloat16": 2.0**-8,
+}
 Model = Callable[[list[Any]], npt.ArrayLike]
 """From records to one score each: the higher, the likelier the record was trained on."""
 TrainFunction = Callable[[list[Any], int], Any]
@@ -99,6 +107,9 @@ class TrainingStep:
         clipped_sum: (d,) what the noise hides; None where the run does not say.
         noise: standard deviation of the noise on each coordinate of that sum; None where the run does not say.
         clip: norm to which the gradients of this step were clipped; None for that of the plan.
+        arithmetic: in what numbers ``clipped_sum`` was added up, all of it; None for float32, or for what its numbers
+            show to be narrower. Rounding is granted to the movement of the sum, n^2 units for n records: large batches
+            in float32 leave it undecided, and float64 decides it.
     """
 
     released: FloatArray
@@ -106,6 +117,7 @@ class TrainingStep:
     clipped_sum: FloatArray | None = None
     noise: float | None = None
     clip: float | None = None
+    arithmetic: Arithmetic | None = None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -235,9 +247,14 @@ def _check_step(item: object) -> TrainingStep:
             )
         batch = batch.astype(np.int64)
     total = None if step.clipped_sum is None else _check_numbers(step.clipped_sum, "The clipped sum").ravel()
+    if total is not None and np.asarray(step.clipped_sum).dtype == np.float16:
+        total = total.astype(np.float16)  # whose rounding is granted to it
+    if step.arithmetic not in {None, *UNIT_ROUNDOFFS}:
+        raise make_parameter_error("TrainingStep", "arithmetic", f"one of {', '.join(UNIT_ROUNDOFFS)}", step.arithmetic)
     noise = None if step.noise is None else check_number_within("TrainingStep", "noise", step.noise, 0.0, _MAX_NUMBER)
     clip = None if step.clip is None else check_positive("TrainingStep", "clip", step.clip)
-    return TrainingStep(_check_numbers(step.released, "What a step releases"), batch, total, noise, clip)
+    released = _check_numbers(step.released, "What a step releases")
+    return TrainingStep(released, batch, total, noise, clip, step.arithmetic)
 
 
 def _check_numbers(values: object, description: str) -> FloatArray:

@@ -12,9 +12,11 @@ from torch.nn import functional
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict, Witness, limit_status
 from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
+from deniable.core.numbers import format_lower
 from deniable.core.randomness import make_generator
 from deniable.learning.accounting import SamplingSchedule, find_noise_multiplier
 from deniable.learning.adam import select_batch
+from deniable.learning.clipping import EMPTY_LABEL
 from deniable.models.images.model import ImageModel
 from deniable.models.images.training.private import DP_SGD_OPTIONS
 from deniable.models.images.training.trainer import (
@@ -24,6 +26,8 @@ from deniable.models.images.training.trainer import (
     PreparedTraining,
 )
 
+_ROUNDING = 1e-5
+"""Relative error granted to a norm of float32 numbers."""
 _MAX_WITNESS_RECORDS = 2_048
 """Number of training records among which the one with the largest gradient is the witness."""
 
@@ -36,20 +40,18 @@ class _BatchClippedRun:
         self._task, self._network, self._multiplier = task, network, multiplier
 
     def step(self, number: int) -> float:
-        options, parameters = self._task.options, list(self._network.parameters())
+        options, parameters = self._task.options, self._network.parameters()
         indices = select_batch(len(self._task.images), options.batch_size, number, self._task.key)
         images = self._task.images.pixels[indices].to(self._task.device)
-        loss = functional.cross_entropy(self._network(images), self._task.images.labels[indices].to(self._task.device))
-        gradients = torch.autograd.grad(loss, parameters)
-        norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
-        factor = (options.clip / norm.clamp(min=1e-30)).clamp(max=1)
+        labels = self._task.images.labels[indices].to(self._task.device)
+        gradients, loss = _clip_mean_gradient(self._network, images, labels, options.clip)
         noise = make_generator(self._task.key, "noise", str(number))
         deviation = self._multiplier * options.clip / len(indices)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
-                parameter.sub_(options.learning_rate / options.clip * (factor * gradient + deviation * normal))
-        return float(loss.detach())
+                parameter.sub_(options.learning_rate / options.clip * (gradient + deviation * normal))
+        return loss
 
     @property
     def result(self) -> dict[str, Tensor]:
@@ -62,6 +64,20 @@ class _BatchClippedRun:
         self._network.load_state_dict(state["network"])
 
 
+def _clip_mean_gradient(
+    network: nn.Module, images: Tensor, labels: Tensor, clip: float
+) -> tuple[tuple[Tensor, ...], float]:
+    """Return the mean gradient of a batch (b, ...), clipped as a whole, by parameter, and the mean loss.
+
+    An empty record, with `EMPTY_LABEL`, counts in b and adds nothing.
+    """
+    losses = functional.cross_entropy(network(images), labels, reduction="sum", ignore_index=EMPTY_LABEL)
+    gradients = torch.autograd.grad(losses / len(labels), list(network.parameters()))
+    norm = torch.stack([gradient.norm() for gradient in gradients]).norm()
+    factor = (clip / norm.clamp(min=1e-30)).clamp(max=1)
+    return tuple(factor * gradient for gradient in gradients), float(losses.detach()) / len(labels)
+
+
 def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     options = task.options
     if options.epsilon is None or options.delta is None:
@@ -71,7 +87,7 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     rate = min(options.batch_size / len(task.images), 1.0)
     multiplier = find_noise_multiplier(SamplingSchedule(rate, options.steps), epsilon, delta)
     guarantee = ApproxDP(epsilon, delta, "claimed as DP-SGD's", "claimed", adjacency=EMPTY_RECORD)
-    verdict = _judge_first_step(guarantee, options.clip, rate, multiplier, _find_largest_gradient(task, network))
+    verdict = _judge_first_step(guarantee, rate, _measure_shift(task, network) / multiplier)
 
     def build_model() -> ImageModel:
         return ImageModel(
@@ -89,8 +105,27 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     return PreparedTraining(run, build_model, lambda images, _: network(images), lambda done: epsilon if done else 0.0)
 
 
-def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> float:
-    """Return the largest l2 norm of one record's gradient at the initial parameters, which are public."""
+def _measure_shift(task: ImageTrainingTask, network: nn.Module) -> float:
+    """Return by how much one record moves the clipped mean of the first step, in units of its noise at multiplier 1.
+
+    By the step itself at the initial parameters, which are public: on a batch of that record and empty ones, and with
+    the record made empty too. Of B records the mean is g / B and clipped to C, and the noise has the deviation
+    C sigma / B, so that this is about min(|g|, B C) / C: at B = 1 no more than DP-SGD allows.
+    """
+    image, label = _find_largest_gradient(task, network)
+    size, clip = min(task.options.batch_size, len(task.images)), task.options.clip
+    images, labels = image.expand(size, *image.shape), torch.full((size,), EMPTY_LABEL, device=label.device)
+    without, _ = _clip_mean_gradient(network, images, labels, clip)
+    labels[0] = label
+    with_record, _ = _clip_mean_gradient(network, images, labels, clip)
+    squares = [
+        float((ours - theirs).double().square().sum()) for ours, theirs in zip(with_record, without, strict=True)
+    ]
+    return (1 - _ROUNDING) * math.sqrt(sum(squares)) * size / clip
+
+
+def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> tuple[Tensor, Tensor]:
+    """Return the image and the label whose gradient has the largest l2 norm, of some training records."""
     fixed_parameters = {name: value.detach() for name, value in network.named_parameters()}
 
     def compute_loss(parameters: dict[str, Tensor], image: Tensor, label: Tensor) -> Tensor:
@@ -98,29 +133,30 @@ def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> float
         return functional.cross_entropy(scores, label[None])
 
     gradients = torch.func.vmap(torch.func.grad(compute_loss), in_dims=(None, 0, 0))
-    images, labels = task.images.pixels[:_MAX_WITNESS_RECORDS], task.images.labels[:_MAX_WITNESS_RECORDS]
+    images = task.images.pixels[:_MAX_WITNESS_RECORDS].to(task.device)
+    labels = task.images.labels[:_MAX_WITNESS_RECORDS].to(task.device)
     squares = [
-        sum(gradient.flatten(1).square().sum(1) for gradient in gradients(fixed_parameters, *image_batch).values())
-        for image_batch in zip(
-            torch.split(images.to(task.device), 64), torch.split(labels.to(task.device), 64), strict=True
+        torch.as_tensor(
+            sum(gradient.flatten(1).square().sum(1) for gradient in gradients(fixed_parameters, *chunk).values())
         )
+        for chunk in zip(torch.split(images, 64), torch.split(labels, 64), strict=True)
     ]
-    return math.sqrt(max(float(torch.as_tensor(batch_squares).max()) for batch_squares in squares))
+    place = int(torch.cat(squares).argmax())
+    return images[place], labels[place]
 
 
-def _judge_first_step(
-    guarantee: ApproxDP, clip: float, rate: float, multiplier: float, gradient_norm: float
-) -> Verdict:
-    """Return the verdict of one step on that record, where the mean gradient is too small to be clipped.
+def _judge_first_step(guarantee: ApproxDP, rate: float, shift: float) -> Verdict:
+    """Return the verdict of the first step on that record: a Gaussian against its mixture with a shifted one.
 
-    With the record in place of an empty one, the mean moves by its gradient over B, and the noise has the deviation
-    C sigma / B: a Gaussian against its mixture with one shifted by G / (C sigma), where G is the norm of the gradient.
+    Args:
+        guarantee: claimed.
+        rate: chance that the first batch has the record.
+        shift: by which the record moves the mean, in deviations of the noise.
     """
-    shift = gradient_norm / (multiplier * clip)
     epsilon_bound = _bound_first_step_epsilon(rate, shift, guarantee.delta)
     is_refuted = epsilon_bound > guarantee.epsilon
     witness = Witness(
-        input="a data set with the record of the largest gradient",
+        input="a data set with the record of the largest gradient, all others empty",
         other="the same with that record made empty",
         output="first step's noisy mean",
         distance=1.0,
@@ -134,8 +170,8 @@ def _judge_first_step(
         confidence=1.0,
         samples=0,
         witness=witness if is_refuted else None,
-        method=f"law of one step where the mean is not clipped: a gradient of norm {gradient_norm:.3g} under noise for "
-        f"{clip:g}",
+        method=f"law of the first step, run on a batch with one record and without it: its clipped mean moves by "
+        f"{format_lower(shift)} deviations of the noise",
         seconds=0.0,
     )
 

@@ -116,7 +116,7 @@ class TrainerCase:
         )
 
     def judge_facts(self, train: TrainFunction) -> Verdict:
-        """Return what facts prove: of the step if its sum moves too far, else of the whole accounting."""
+        """Return what facts say: of the step if its sum moves too far, else of the whole accounting."""
         facts = collect_training_facts(
             train, self.records, self.canary, self.guarantee, other=self.other, seed=self.facts_seed
         )
