@@ -175,3 +175,45 @@ def test_public_texts_and_labels(tmp_path):
     assert PublicFile(tmp_path / "lines.txt", "text", None, CSV).read_texts(CLASSES)[0].texts == ["one line", "another"]
     with pytest.raises(InputError, match="no text with one of the classes x, y"):
         labelled.read_texts(("x", "y"))
+
+
+def test_every_spelling_of_a_person_is_held_out_together(tmp_path):
+    """In every format the spellings of one person are one: for the split, for the cap, and for the units."""
+    spellings = {
+        "17": [17, 17.0, "17.0", " 17", "17.", "1.7e+01"],
+        "\u00e9": ["e\u0301", "\u00e9 "],
+        "0": [0, "-0", "-0.0"],
+    }
+    people = [(name, one) for name, listed in spellings.items() for one in listed] * 3
+    names = PrivateColumns("text", "label", "who", CSV)
+    members = [{"text": "fine", "label": "good", "who": one} for _, one in people]
+    (tmp_path / "t.jsonl").write_text("".join(json.dumps(member) + "\n" for member in members))
+    write(tmp_path / "t.csv", [tuple(member.values()) for member in members], ("text", "label", "who"))
+    pq.write_table(
+        pa.table({name: [str(member[name]) for member in members] for name in members[0]}), tmp_path / "t.parquet"
+    )
+    for kind in ("jsonl", "csv", "parquet"):
+        table = read_private_table(str(tmp_path / f"t.{kind}"), names, CLASSES)
+        assert table.persons == [name for name, _ in people]
+        assert len(table.to_private_texts(CLASSES, None).units) == len(spellings)
+        assert len(table.to_private_texts(CLASSES, 2).units.rows) == 2 * len(spellings)
+        for number in range(20):
+            training, test = hold_out_rows(table, bytes([number] * 32))
+            assert not {*training.persons} & {*test.persons}
+
+
+def test_cells_that_name_nobody(tmp_path):
+    """A fraction, a truth value and a float that stands for several persons are rows without a person, and named."""
+    cells = [1, 1.5, True, 1e16, None, float("nan"), [1], 2.0]
+    lines = [json.dumps({"text": "fine", "label": "good", "who": cell}) + "\n" for cell in cells]
+    (tmp_path / "t.jsonl").write_text("".join(lines))
+    floats = [1.0, 1.5, 2.0**53, None, float("nan"), float("inf"), 2.0]
+    columns = {"text": ["fine"] * 7, "label": ["good"] * 7, "who": floats}
+    pq.write_table(pa.table(columns), tmp_path / "t.parquet")
+    for kind, count in (("jsonl", 6), ("parquet", 5)):
+        table = read_private_table(str(tmp_path / f"t.{kind}"), PrivateColumns("text", "label", "who", CSV), CLASSES)
+        assert table.persons == ["1", "2"]
+        (remark,) = table.remarks
+        assert (
+            f"{count} rows without a person, a text or a whole number below 2^53, in 'who' left out: rows 2" in remark
+        )

@@ -372,3 +372,39 @@ def test_memory_that_runs_out(privatize, refused, monkeypatch):
 
     monkeypatch.setattr("deniable.text.release.Release.privatize_cells", much)
     assert refused(privatize()).startswith("out of memory: nothing was written.")
+
+
+SPELLED_IDS = [
+    ("in.csv", b"id,text\n1,the\n1.0,food\n", "'1' of in.csv is in rows 1 and 2: ids must be unique"),
+    ("in.tsv", "id\ttext\ncafe\u0301\tthe\n caf\u00e9\tfood\n".encode(), "of in.tsv is in rows 1 and 2"),
+    ("in.jsonl", b'{"id": 10, "text": "the"}\n{"id": 1e1, "text": "food"}\n', "'10' of in.jsonl is in rows 1 and 2"),
+    ("in.parquet", parquet(id=["0", "-0."], text=["the", "food"]), "'0' of in.parquet is in rows 1 and 2"),
+    ("in.csv", b"id,text\n1,the\n ,food\n", "in.csv line 3 has no record id in 'id': give it one"),
+    ("in.jsonl", b'{"id": "", "text": "the"}\n', "in.jsonl line 1 has no record id in 'id': give it one"),
+    (
+        "in.jsonl",
+        b'{"id": 1.5, "text": "the"}\n',
+        "in.jsonl line 1, 'id': Persons and records are named by texts or whole",
+    ),
+    (
+        "in.parquet",
+        parquet(id=[1.0, None], text=["a", "b"]),
+        "The id column 'id' of in.parquet holds a null or a blank",
+    ),
+    ("in.parquet", parquet(id=[1.0, 1.5], text=["a", "b"]), "whole numbers, in floats below 2^53. Got 1.5: write the"),
+    ("in.parquet", parquet(id=[1.0, 2.0**53], text=["a", "b"]), "Got 9007199254740992.0: write the column as texts"),
+    ("in.parquet", parquet(id=pa.array([2**24], pa.float32()), text=["a"]), "below 2^24. Got 16777216.0: write the"),
+    (
+        "in.parquet",
+        parquet(id=[True, False], text=["a", "b"]),
+        "named by texts or whole numbers, in floats below 2^53. Got True",
+    ),
+    ("in.parquet", parquet(id=[b"a", b"b"], text=["a", "b"]), "Got one bytes: write the column as texts"),
+]
+
+
+@pytest.mark.parametrize(("name", "data", "message"), SPELLED_IDS, ids=numbered(SPELLED_IDS))
+def test_ids_that_name_one_record_or_none(privatize, refused, name, data, message):
+    """Two spellings of one id are one id, in every format; a blank, a fraction and what stands for several are none."""
+    refused.given(**{name.replace(".", "__"): data})
+    assert message in refused(privatize("--id", "id", source=name, output="out." + name.partition(".")[2]))

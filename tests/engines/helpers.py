@@ -23,6 +23,24 @@ def make_table(ids=None, text_type=None):
     return pa.table(columns)
 
 
+def make_alike_table():
+    """Return forty rows whose names of columns differ in capitals alone."""
+    columns = {"id": range(ROWS), "ID": range(ROWS - 1, -1, -1), "note": TEXTS, "Note": TEXTS[7:] + TEXTS[:7]}
+    return pa.table({name: list(cells) for name, cells in columns.items()})
+
+
+def make_spelled_tables():
+    """Return tables whose ids are those of `make_table`, as some programs write them."""
+    spellings = [f"{number}.0" if number % 2 else f" {number}" for number in range(ROWS)]
+    columns = [pa.array(range(ROWS), pa.float32()), pa.array(range(ROWS), pa.float64()), pa.array(spellings)]
+    columns.append(pa.array(range(ROWS), pa.int64()).cast(pa.decimal128(21, 2)))
+    return [make_table(ids) for ids in columns]
+
+
+REPEATED_IDS = pa.array([*map(str, range(ROWS - 1)), "7.0"])
+"""Ids of which two are one record's."""
+
+
 def run_plainly(table, release, folder, columns=("text",)):
     """Return the table, the certificate and the tally of the plain run."""
     folder.mkdir(exist_ok=True)

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pytest
 
 from deniable import InputError, Release
-from tests.engines.helpers import make_table, run_plainly
+from tests.engines.helpers import REPEATED_IDS, make_alike_table, make_spelled_tables, make_table, run_plainly
 from tests.engines.test_tasks import KEYED
 from tests.text.helpers import MECHANISM, ODD_PIECES, WORDS
 
@@ -150,8 +150,8 @@ def with_cell(frame, row, column, cell):
     ("frame", "options", "message"),
     [
         (with_cell(frame_of(), 3, "id", 39), {}, r"Record ids must be unique. '39' is in rows 3 and 39"),
-        (with_cell(frame_of(), 3, "id", None), {}, "Record ids must be str or int. Got NoneType in row 3"),
-        (frame_of().astype({"id": float}), {}, "Record ids must be str or int. Got float in row 0"),
+        (with_cell(frame_of(), 3, "id", None), {}, "Record ids: there is a null or a blank in row 3"),
+        (frame_of().astype({"id": float}).assign(id=lambda one: one["id"] / 2), {}, "Record ids: .* Got 0.5: write"),
         (with_cell(frame_of(), 3, "text", 5.5), {}, "column 'text' of the DataFrame: Texts must be .* in row 3"),
         (frame_of(), {"text": "stars"}, "column 'stars' of the DataFrame: Texts must be str or None. Got int"),
         (frame_of(), {"text": "texts"}, "has no column 'texts'. Its columns: 'id', 'text', 'note', 'stars'"),
@@ -184,3 +184,32 @@ def test_pandas_is_imported_when_it_is_used():
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "privatize_dataframe needs pandas, which is missing: install pandas.\n"
+
+
+@pytest.mark.parametrize("name", ["self", "cls", "func", "", "**", "df", "text column", "mean"])
+def test_columns_of_any_name(name, tmp_path):
+    """A name is never taken for one of a parameter; the private frame stays as it is."""
+    table = make_table().rename_columns(["id", name, "note", "stars"])
+    plain, _, _ = run_plainly(table, KEYED, tmp_path, (name, "note"))
+    frame = table.to_pandas()
+    released = privatize_dataframe(frame, KEYED, text=[name, "note"], id="id")
+    pd.testing.assert_frame_equal(released.table, plain.to_pandas())
+    pd.testing.assert_frame_equal(frame, table.to_pandas())
+
+
+def test_names_that_differ_in_capitals(tmp_path):
+    """The column that is named is released, and the one whose name differs in capitals stays."""
+    plain, _, _ = run_plainly(make_alike_table(), KEYED, tmp_path, ("Note",))
+    released = privatize_dataframe(make_alike_table().to_pandas(), KEYED, text="Note", id="id")
+    pd.testing.assert_frame_equal(released.table, plain.to_pandas())
+
+
+def test_ids_are_identities(tmp_path):
+    """Ids that some program wrote as floats name the noise of the integers, and two spellings of one are repeated."""
+    expected, _, _ = run_plainly(make_table(), KEYED, tmp_path)
+    for table in make_spelled_tables():
+        released = privatize_dataframe(table.to_pandas(), KEYED, text="text", id="id")
+        assert released.table["text"].tolist() == expected.to_pandas()["text"].tolist()
+        assert released.table["id"].equals(table.to_pandas()["id"])
+    with pytest.raises(InputError, match=r"must be unique\. '7' is in rows 7 and 39"):
+        privatize_dataframe(make_table(REPEATED_IDS).to_pandas(), KEYED, text="text", id="id")

@@ -7,7 +7,7 @@ import pytest
 
 from deniable import InputError, Release
 from deniable.engines.tallies import merge_tallies
-from tests.engines.helpers import TEXTS, make_table, run_plainly
+from tests.engines.helpers import REPEATED_IDS, TEXTS, make_alike_table, make_spelled_tables, make_table, run_plainly
 from tests.engines.test_tasks import KEYED
 from tests.text.helpers import MECHANISM, ODD_PIECES, WORDS
 
@@ -131,7 +131,8 @@ def test_fresh_noise_must_be_asked_for():
 REFUSED = [
     (frame_of().with_columns(id=pl.lit(5)), {}, r"is not unique \(rows that repeat an id: 39\)"),
     (frame_of().with_columns(id=pl.lit(None, pl.Int64)), {}, "holds a null"),
-    (frame_of().with_columns(pl.col("id").cast(float)), {}, "holds Float64: ids are strings or integers"),
+    (frame_of().with_columns(pl.col("id") / 2), {}, r"The column 'id' of .* whole numbers, .* Got 0\.5: write"),
+    (frame_of().with_columns(pl.col("id") > 3), {}, "holds Boolean: ids are texts or whole numbers"),
     (frame_of(), {"text": "stars"}, "The column 'stars' of .* holds Int64, not text"),
     (frame_of(), {"text": "texts"}, "has no column 'texts'. Its columns: 'id', 'text', 'note', 'stars'"),
     (frame_of(), {"id": "ids"}, "has no column 'ids'"),
@@ -194,3 +195,31 @@ def test_ids_of_every_type_name_one_noise(kind):
     released = privatize_dataframe(frame, KEYED, text="text", id="id").table
     assert released["text"].equals(privatize_dataframe(frame_of(), KEYED, text="text", id="id").table["text"])
     assert released["id"].equals(frame["id"])
+
+
+@pytest.mark.parametrize("name", ["*", "^.*$", "^id$", "self", ""])
+def test_columns_of_any_name(name, tmp_path):
+    """A name is no pattern of names: the column is released, and no other is."""
+    table = make_table().rename_columns(["id", name, "note", "stars"])
+    plain, _, _ = run_plainly(table, KEYED, tmp_path, (name, "note"))
+    released = privatize_dataframe(pl.DataFrame(table.to_pydict()), KEYED, text=[name, "note"], id="id")
+    assert released.table.to_dict(as_series=False) == plain.to_pydict()
+
+
+def test_names_that_differ_in_capitals(tmp_path):
+    """The column that is named is released, and the one whose name differs in capitals stays."""
+    plain, _, _ = run_plainly(make_alike_table(), KEYED, tmp_path, ("Note",))
+    released = privatize_dataframe(pl.DataFrame(pl.from_arrow(make_alike_table())), KEYED, text="Note", id="id")
+    assert released.table.equals(pl.from_arrow(plain), null_equal=True)
+
+
+def test_ids_are_identities(tmp_path):
+    """Ids that some program wrote as floats name the noise of the integers, and two spellings of one are repeated."""
+    expected, _, _ = run_plainly(make_table(), KEYED, tmp_path)
+    for table in make_spelled_tables():
+        frame = pl.DataFrame(pl.from_arrow(table))
+        released = privatize_dataframe(frame, KEYED, text="text", id="id")
+        assert released.table["text"].to_list() == expected["text"].to_pylist()
+        assert released.table["id"].equals(frame["id"])
+    with pytest.raises(InputError, match=r"is not unique \(rows that repeat an id: 1\)"):
+        privatize_dataframe(pl.DataFrame(pl.from_arrow(make_table(REPEATED_IDS))), KEYED, text="text", id="id")

@@ -14,7 +14,7 @@ import pytest
 from deniable import InputError, Release
 from deniable.engines.ray import BatchPrivatizer, privatize_dataset
 from deniable.engines.tallies import make_certificate, merge_tallies
-from tests.engines.helpers import ROWS, make_table, run_plainly
+from tests.engines.helpers import REPEATED_IDS, ROWS, make_alike_table, make_spelled_tables, make_table, run_plainly
 from tests.text.helpers import MECHANISM
 
 ray = pytest.importorskip("ray", reason="ray is not installed: pip install 'deniable[ray]'")
@@ -155,7 +155,7 @@ def test_blocks_of_pandas(release, tmp_path):
     ("ids", "message"),
     [
         ([*range(ROWS - 2), 0, 0], r"of the data set is not unique \(rows that repeat an id: 2\)\. Equal ids"),
-        ([*range(ROWS - 1), None], "of the data set holds a null: give every row an id"),
+        ([*range(ROWS - 1), None], "of the data set holds a null or a blank: give every row an id"),
     ],
 )
 def test_ids_that_are_not_unique(release, tmp_path, ids, message):
@@ -221,3 +221,20 @@ def test_a_block_without_a_text_passes(release, texts):
     new = {row["id"]: row["text"] for row in dataset.take_all()}
     batch = release.batch(texts, [0, 1])
     assert [new[0], new[1]] == batch.texts
+
+
+def test_names_that_differ_in_capitals(release, tmp_path):
+    """The column that is named is released, and the one whose name differs in capitals stays."""
+    plain, _, _ = run_plainly(make_alike_table(), release, tmp_path, ("Note",))
+    rows = privatize_dataset(data.from_arrow(make_alike_table()), release, text="Note", id="id").take_all()
+    assert sorted(rows, key=lambda row: row["id"]) == plain.to_pylist()
+
+
+def test_ids_are_identities(release, tmp_path):
+    """Ids that some program wrote as floats name the noise of the integers, and two spellings of one are repeated."""
+    expected, _, _ = run_plainly(make_table(), release, tmp_path)
+    for table in make_spelled_tables()[1:3]:
+        rows = privatize_dataset(data.from_arrow(table), release, text="text", id="id").take_all()
+        assert [row["text"] for row in sorted(rows, key=lambda row: float(row["id"]))] == expected["text"].to_pylist()
+    with pytest.raises(InputError, match=r"is not unique \(rows that repeat an id: 1\)"):
+        privatize_dataset(data.from_arrow(make_table(REPEATED_IDS)), release, text="text", id="id")

@@ -148,8 +148,10 @@ def test_repeated_and_missing_ids_are_refused(monkeypatch):
         list(component.pipe(docs))
     with pytest.raises(InputError, match="needs a record id"):
         component(nlp.make_doc("the food"))
-    with pytest.raises(InputError, match=r"must be str or int\. Got float"):
-        list(component.pipe(_with_id(nlp.make_doc("the food"), 5.0)))
+    with pytest.raises(InputError, match=r"named by texts or whole numbers, .* Got 5\.5"):
+        list(component.pipe(_with_id(nlp.make_doc("the food"), 5.5)))
+    with pytest.raises(InputError, match="documents 1 and 2 of the stream"):
+        list(component.pipe([*_with_id(nlp.make_doc("the food"), 5.0), *_with_id(nlp.make_doc("the"), "5")]))
 
 
 @pytest.mark.parametrize(

@@ -18,7 +18,7 @@ from deniable import InputError, Release
 from deniable.engines.spark import PartitionPrivatizer, privatize_dataframe
 from deniable.engines.tallies import make_certificate, merge_tallies
 from deniable.engines.tasks import make_layout, pack_release, unpack_release
-from tests.engines.helpers import ROWS, TEXTS, make_table, run_plainly
+from tests.engines.helpers import ROWS, TEXTS, make_alike_table, make_table, run_plainly
 from tests.engines.spark_cluster import has_two_hosts, run_cluster
 from tests.text.helpers import MECHANISM
 
@@ -216,7 +216,7 @@ def test_half_a_table_has_no_certificate(spark, release, tmp_path):
     ("ids", "message"),
     [
         ([*range(ROWS - 2), 0, 0], r"is not unique \(rows that repeat an id: 2\)\. Equal ids would share"),
-        ([*range(ROWS - 1), None], "holds a null: give every row an id"),
+        ([*range(ROWS - 1), None], "holds a null or a blank: give every row an id"),
     ],
 )
 def test_ids_that_are_not_unique(spark, release, tmp_path, ids, message):
@@ -247,14 +247,17 @@ def test_ids_that_are_made_anew(spark, release, expression):
         ({"text": "TEXT"}, "the DataFrame has no column 'TEXT'. Its columns: 'id', 'text'"),
         ({"id": "key"}, "the DataFrame has no column 'key'. Its columns: 'id', 'text'"),
         ({"id": "text"}, "The column 'text' of the DataFrame cannot hold both texts and record ids"),
-        ({"id": "share"}, "The id column 'share' of the DataFrame holds double: ids are strings or integers"),
+        (
+            {"id": "share"},
+            "The column 'share' of the DataFrame: Persons and records are named by texts or whole",
+        ),
         ({"id": None}, "Under a key the noise follows the record's id: name the column of unique record ids"),
         ({"fresh": True}, "fresh=True asks Spark for new noise in every run, and a key for the same noise"),
     ],
 )
 def test_what_cannot_be_used(spark, release, options, message):
-    """What is missing, of a wrong type, nested or at odds is named in one line, before any job runs."""
-    df = make_dataframe(spark).selectExpr("*", "struct(text as city) as place", "double(stars) as share")
+    """What is missing, of a wrong type, nested or at odds is named in one line, before any text is read."""
+    df = make_dataframe(spark).selectExpr("*", "struct(text as city) as place", "id / 2 as share")
     with pytest.raises(InputError) as caught:
         privatize_dataframe(df, release, **({"text": "text", "id": "id"} | options))
     assert str(caught.value).startswith(message)
@@ -372,3 +375,31 @@ def test_a_worker_loads_a_release_once(spark, release):
     after = {row.pid: row.loads for row in df.mapInArrow(counter, "pid long, loads long").collect()}
     assert set(before) & set(after)
     assert all(after[pid] == before[pid] for pid in set(before) & set(after))
+
+
+@pytest.mark.parametrize(("text", "place"), [("note", 2), ("Note", 3)])
+def test_names_that_differ_in_capitals(spark, release, tmp_path, text, place):
+    """Spark does not tell capitals in names; columns are taken by their places, and the named one is released."""
+    table = make_alike_table()
+    plain, _, _ = run_plainly(table, release, tmp_path / "plain", (text,))
+    df = spark.createDataFrame(table.to_pylist(), schema="id long, ID long, note string, Note string")
+    rows = [tuple(row) for row in privatize_dataframe(df, release, text=text, id="id").collect()]
+    assert [row[place] for row in sorted(rows)] == plain[text].to_pylist()
+    for other in {0, 1, 2, 3} - {place}:
+        assert [row[other] for row in sorted(rows)] == table.column(other).to_pylist()
+
+
+def test_ids_are_identities(spark, release, tmp_path):
+    """Ids that some program wrote as floats name the noise of the integers, and two spellings of one are repeated."""
+    expected, _, tally = run_plainly(make_table(), release, tmp_path / "plain")
+    df = make_dataframe(spark)
+    for number, spelling in enumerate(("float(id)", "double(id)", "cast(id as decimal(9, 2))", "concat(id, '.0')")):
+        folder = tmp_path / f"tallies-{number}"
+        spelled = df.selectExpr(f"{spelling} as id", "text")
+        new = privatize_dataframe(spelled, release, text="text", id="id", tallies=folder)
+        found = sorted(new.collect(), key=lambda row: float(row.id))
+        assert [row.text for row in found] == expected["text"].to_pylist()
+        assert merge_tallies(folder) == tally
+    repeated = df.selectExpr("if(id = 39, '7.0', string(id)) as id", "text")
+    with pytest.raises(InputError, match=r"is not unique \(rows that repeat an id: 1\)"):
+        privatize_dataframe(repeated, release, text="text", id="id")

@@ -2,6 +2,7 @@
 
 import pytest
 
+from deniable.core.errors import InputError
 from deniable.ledger.keys import LedgerKeys
 
 KEYS, OTHER = LedgerKeys(bytes(32)), LedgerKeys(bytes(31) + b"\1")
@@ -34,11 +35,16 @@ def test_names_do_not_run_together():
 
 
 def test_odd_names_have_hashes():
-    """Lone surrogates, empty names and other scripts are names like others."""
-    assert len({KEYS.hash_person(name) for name in ("", "\ud800", "日本", "é", "\0")}) == 5
+    """Lone surrogates, NULs and other scripts are names like others; a blank one names nobody."""
+    assert len({KEYS.hash_person(name) for name in ("\ud800", "日本", "é", "\0")}) == 4
+    with pytest.raises(InputError, match=r"Got a blank name"):
+        KEYS.hash_person(" \t")
 
 
-@pytest.mark.parametrize(("name", "other"), [("17", "17.0"), ("-3", " -3.00 "), ("e\u0301", "é"), ("ann", "\tann ")])
+@pytest.mark.parametrize(
+    ("name", "other"),
+    [("17", "17.0"), ("-3", " -3.00 "), ("e\u0301", "é"), ("ann", "\tann "), ("10", "1e+01"), ("0", "-0.0")],
+)
 def test_one_person_has_one_budget(name, other):
     """Spellings that programs make of one name are one person."""
     assert KEYS.hash_person(name) == KEYS.hash_person(other)

@@ -1,6 +1,7 @@
 """Units of rows: every row once, the first rows of each person, nothing of one in another."""
 
 import itertools
+from decimal import Decimal
 
 import numpy as np
 import pytest
@@ -10,7 +11,14 @@ from hypothesis import strategies as st
 from deniable.core.errors import InputError
 from deniable.persons.collection import group_rows
 
-PERSONS = st.lists(st.sampled_from(["a", "b", "c", "", "é", "B"]), max_size=40)
+PERSONS = st.lists(st.sampled_from(["a", "b", "c", "1e5", "é", "B"]), max_size=40)
+SPELLINGS = {
+    "17": ["17", "17.0", "17.00", "17.", " 17\t", "1.7e+01", 17, 17.0, np.float32(17), np.int16(17), Decimal("17.0")],
+    "é": ["é", "e\u0301", "\u00a0é "],
+    "10000000000000000": ["1e+16", "1.0E16", "10000000000000000", 10**16, np.uint64(10**16)],
+    "0": [0, "-0", "-0.0", -0.0, "0.", "0e+00"],
+    "١": ["١"],
+}
 
 
 def list_units(units):
@@ -36,6 +44,22 @@ def test_without_a_person_the_others_keep_their_rows(persons, left_out, maximum)
     renumbered = {tuple(others[row] for row in unit) for unit in list_units(smaller)}
     whole = list_units(group_rows(len(persons), persons, maximum))
     assert renumbered == {unit for unit in whole if persons[unit[0]] != left_out}
+
+
+@given(st.lists(st.sampled_from([(name, one) for name, listed in SPELLINGS.items() for one in listed]), max_size=30))
+def test_however_a_person_is_written_they_are_one_unit(rows):
+    """The spellings that programs make of one person are one unit, and no two persons are."""
+    names = [name for name, _ in rows]
+    assert list_units(group_rows(len(rows), [spelling for _, spelling in rows])) == list_units(
+        group_rows(len(rows), names)
+    )
+
+
+@pytest.mark.parametrize("person", [None, float("nan"), "", "\u2003", True, b"a", 1.5, 2.0**53, ("a",), Decimal("1.5")])
+def test_who_names_nobody_is_refused(person):
+    """A row without a person joins no other row's unit, and what is neither a text nor a whole number names nobody."""
+    with pytest.raises(InputError, match=r"^Persons: (there is a null or a blank in row 1|.*\. Got .*: write)"):
+        group_rows(3, ["a", person, "b"])
 
 
 def test_records_are_units():

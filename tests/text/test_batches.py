@@ -88,8 +88,8 @@ def test_a_batch_counts_its_words():
 
 
 def test_record_ids_are_texts():
-    """Ids may be str or int, of any ordered collection, and become texts."""
-    assert check_record_ids(["a", 7, np.int64(8)], 3) == ["a", "7", "8"]
+    """Ids may be texts or whole numbers, of any ordered collection, and become identities."""
+    assert check_record_ids(["a", 7, np.int64(8), 9.0], 4) == ["a", "7", "8", "9"]
 
 
 @pytest.mark.parametrize(
@@ -98,8 +98,10 @@ def test_record_ids_are_texts():
         (["a"], "one record id per text. Got 1 for 2"),
         ({"a", "b"}, "one record id per text. Got one set for 2"),
         ([1, "1"], "must be unique. '1' is in rows 0 and 1"),
-        ([1.0, 2.0], "must be str or int. Got float in row 0"),
-        (["a", True], "must be str or int. Got bool in row 1"),
+        ([1, 1.0], "must be unique. '1' is in rows 0 and 1"),
+        ([1.0, 2.5], "Record ids: Persons and records are named by texts or whole numbers, .* Got 2.5: write"),
+        (["a", True], "are named by texts or whole numbers, .* Got True: write"),
+        (["a", " "], "Record ids: there is a null or a blank in row 1"),
     ],
 )
 def test_wrong_record_ids(ids, message):

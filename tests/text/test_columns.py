@@ -4,7 +4,8 @@ import numpy as np
 import pytest
 
 from deniable import InputError
-from deniable.text.columns import format_cell, format_name, is_null, read_text_column
+from deniable.core.identity import is_null
+from deniable.text.columns import format_cell, format_name, read_identities, read_text_column
 
 
 def reverse(container):
@@ -21,14 +22,6 @@ def pandas():
 @pytest.fixture
 def polars():
     return pytest.importorskip("polars", reason="polars is not installed")
-
-
-def test_nulls(pandas):
-    """None, NaN and the nulls of pandas are null; numbers, texts and everything else are not."""
-    assert all(
-        is_null(cell) for cell in (None, float("nan"), np.float64("nan"), np.float32("nan"), pandas.NA, pandas.NaT)
-    )
-    assert not any(is_null(cell) for cell in ("", "nan", 0, 0.5, False, [], b""))
 
 
 def test_lists_and_arrays():
@@ -161,3 +154,25 @@ def test_names():
     """White space around is no part of a name, and a null or blank cell is none."""
     assert [format_name(cell) for cell in (" ann\t", 7.0, "7", 0, False)] == ["ann", "7", "7", "0", "false"]
     assert [format_name(cell) for cell in (None, float("nan"), "", " \n")] == [None] * 4
+
+
+def test_identities_of_a_column_are_judged_by_its_type(pandas, polars):
+    """A column of floats of 32 bits cannot tell integers from 2^24 on, whatever its container makes of its cells."""
+    for kind, limit in (("float16", 2**11), ("float32", 2**24), ("float64", 2**53)):
+        for number, is_told in ((limit - 1, True), (limit, False)):
+            array = np.array([number, np.nan], dtype=kind)
+            containers = [array, array.reshape(-1, 1), pandas.Series(array)]
+            if kind != "float16":
+                categories = pandas.Series(array[:1]).astype("category")
+                containers += [categories, pandas.Series([number, None], dtype=kind.title()), pandas.Index(array)]
+                containers += [
+                    pandas.DataFrame({"a": array}),
+                    polars.Series("a", array),
+                    polars.DataFrame({"a": array}),
+                ]
+            for container in containers:
+                if is_told:
+                    assert read_identities("Ids", container)[0] == str(number)
+                    continue
+                with pytest.raises(InputError, match=r"^Ids: .*Got "):
+                    read_identities("Ids", container)

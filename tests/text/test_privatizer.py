@@ -12,7 +12,7 @@ from sklearn.model_selection import GridSearchCV
 from sklearn.pipeline import Pipeline, make_pipeline
 
 from deniable import TEM, CalibratedExponential, Certificate, InputError, Tally, TextPrivatizer
-from deniable.text.columns import is_null
+from deniable.core.identity import is_null
 from tests.text.helpers import MECHANISM, SPACE, WORDS
 
 KEY = bytes(range(32))

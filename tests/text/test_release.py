@@ -268,8 +268,8 @@ def test_kept_words_are_counted_like_drawn_ones():
         (b"the", [1, 2, 3], r"A batch is a list of texts\. Got one bytes"),
         (["the"], {"a"}, r"one record id per text\. Got one set"),
         (["the"], (name for name in "a"), r"one record id per text\. Got one generator"),
-        (["the", "food"], ["a", None], r"Record ids must be str or int\. Got NoneType in row 1"),
-        (["the"], [1.0], r"Record ids must be str or int\. Got float in row 0"),
+        (["the", "food"], ["a", None], r"Record ids: there is a null or a blank in row 1"),
+        (["the"], [1.5], r"Record ids: .* whole numbers, .* Got 1\.5"),
         (["the", None], ["a", "a"], r"must be unique\. 'a' is in rows 0 and 1"),
     ],
 )

@@ -196,3 +196,19 @@ def test_no_key_shows(release):
     """Neither the release nor its ledger shows a key, and a pickle holds a reference alone."""
     assert SECRET not in pickle.dumps(release)
     assert "0102" not in repr(release).lower()
+
+
+def test_one_cell_is_charged_once_however_it_is_written(release, ledger):
+    """Spellings of one person and of one id are one cell, which comes out equal and costs nothing again."""
+    first = release.batch(["the food"], [1], persons=[17]).texts
+    for record_id, person in ((1.0, "17.0"), ("1.", 17.0), (np.float32(1), " 17"), ("1e+00", "1.7e+01")):
+        assert release.batch(["the food"], [record_id], persons=[person]).texts == first
+    assert spent(ledger, "17") == 2.0
+
+
+@pytest.mark.parametrize("person", [1.5, True, b"ann", 2.0**53])
+def test_what_names_nobody_is_refused(release, ledger, person):
+    """A person is a text or a whole number; nothing is charged for another."""
+    with pytest.raises(InputError, match=r"^Persons: Persons and records are named by texts or whole numbers"):
+        release.batch(["the food"], [1], persons=[person])
+    assert list(ledger.list_totals()) == []

@@ -42,7 +42,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
-from deniable.cli.private_tables import PrivateColumns, PublicFile
+from deniable.cli.private_tables import PrivateColumns, PublicFile, describe_missing_person
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
 from deniable.cli.train.options import MaxRecordsOption, PersonOption, PublicLabelOption, PublicOption
@@ -272,12 +272,13 @@ def _read_table(source: str, columns: PrivateColumns, unescape: UnescapeOption) 
     from deniable.text.columns import format_name
 
     text, label, person = columns.text, columns.label, columns.person
-    cells = read_table_columns(source, [text, label, person], columns.table_format)
+    cells = read_table_columns(source, [text, label], columns.table_format, person=person)
     reasons = {
         f"{what} in {name!r}": [row for row, cell in enumerate(cells[name]) if is_blank(cell)]
-        for what, name in (("without a text", text), ("without a label", label), ("without a person", person))
-        if name is not None
+        for what, name in (("without a text", text), ("without a label", label))
     }
+    if person is not None:
+        reasons[describe_missing_person(person)] = [row for row, one in enumerate(cells[person]) if one is None]
     if not cells[text]:
         raise InputError(f"The table {source!r} has no rows: give one with texts.")
     rows, remarks = select_usable_rows(source, len(cells[text]), reasons)
@@ -286,7 +287,7 @@ def _read_table(source: str, columns: PrivateColumns, unescape: UnescapeOption) 
         cells[text],
         decode_texts([cells[text][row] for row in rows], unescape),
         [format_name(cells[label][row]) for row in rows],
-        None if person is None else [format_name(cells[person][row]) for row in rows],
+        None if person is None else [cells[person][row] for row in rows],
         remarks,
     )
 

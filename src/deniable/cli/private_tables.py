@@ -50,7 +50,7 @@ class PrivateTable:
     Attributes:
         texts: n texts.
         labels: n labels, each one of the classes, without white space around.
-        persons: n persons, without white space around; None where each record is hidden by itself.
+        persons: n identities of persons, see `deniable.core.identity`; None where each record is hidden by itself.
         others: further columns by name, n cells each.
         rows: numbers of these rows in the file, ascending, from 0.
         row_count: number of all rows of the file.
@@ -112,8 +112,8 @@ def read_private_table(
     from deniable.measure.labels import is_blank
     from deniable.text.columns import format_name
 
-    names = [columns.text, columns.label, columns.person, *other_columns]
-    cells = read_table_columns(source, names, columns.table_format)
+    names = [columns.text, columns.label, *other_columns]
+    cells = read_table_columns(source, names, columns.table_format, person=columns.person)
     texts, labels = cells[columns.text], [format_name(label) for label in cells[columns.label]]
     known_classes = {*classes}
     reasons = {
@@ -124,8 +124,8 @@ def read_private_table(
         ],
     }
     if columns.person is not None:
-        persons = [format_name(person) for person in cells[columns.person]]
-        reasons[f"without a person in {columns.person!r}"] = [row for row, one in enumerate(persons) if one is None]
+        persons = cells[columns.person]
+        reasons[describe_missing_person(columns.person)] = [row for row, one in enumerate(persons) if one is None]
     if not texts:
         raise InputError(f"The table {source!r} has no rows: give one with texts.")
     rows, remarks = select_usable_rows(source, len(texts), reasons)
@@ -136,9 +136,14 @@ def read_private_table(
         {name: [cells[name][row] for row in rows] for name in other_columns},
         rows,
         len(texts),
-        fingerprint_columns({name: cells[name] for name in names if name is not None}),
+        fingerprint_columns(cells),
         tuple(remarks),
     )
+
+
+def describe_missing_person(column: str) -> str:
+    """Return why a row cannot be used whose person is missing, or is neither a text nor a whole number."""
+    return f"without a person, a text or a whole number below 2^53, in {column!r}"
 
 
 def fingerprint_columns(columns: Mapping[str, Sequence[str | None]]) -> str:

@@ -27,6 +27,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_nothing, show_passes
 from deniable.core.errors import InputError, is_interruption
+from deniable.core.identity import make_identity
 from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
@@ -315,9 +316,10 @@ def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
                 f"The token file {str(path)!r} must hold one token, or a line NAME TOKEN for each caller. "
                 f"Line {number} of those with text has {len(parts)} words."
             )
-        if parts[0] in tokens:
-            raise InputError(f"The token file {str(path)!r} names the caller {parts[0]!r} twice: name each once.")
-        tokens[parts[0]] = parts[1]
+        name = str(make_identity(parts[0]))  # a ledger knows callers, as it knows persons, by their identities
+        if name in tokens:
+            raise InputError(f"The token file {str(path)!r} names the caller {name!r} twice: name each once.")
+        tokens[name] = parts[1]
     return tokens
 
 

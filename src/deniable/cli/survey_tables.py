@@ -45,7 +45,7 @@ def read_survey_table(
     from deniable.measure.labels import encode_labels
 
     text_column, label_column, author_column = columns
-    cells = read_table_columns(source, [*columns, id_column], table_format)
+    cells = read_table_columns(source, columns, table_format, record_id=id_column)
     empty_rows = [row for row, text in enumerate(cells[text_column]) if text is None]
     remarks = describe_rows(source, empty_rows, "without a text, read as empty")
     labels = None if label_column is None else encode_labels(cells[label_column], label_column)

@@ -84,13 +84,22 @@ def build_release_layout(
     return layout
 
 
-def read_table_columns(source: str, columns: Sequence[str | None], table_format: TableFormat) -> "TextColumns":
+def read_table_columns(
+    source: str,
+    columns: Sequence[str | None],
+    table_format: TableFormat,
+    *,
+    record_id: str | None = None,
+    person: str | None = None,
+) -> "TextColumns":
     """Return the columns of a table that were named.
 
     Args:
         source: a path, or - for standard input.
         columns: the text column, then others; None where an option was not given.
         table_format: how it is written.
+        record_id: column of record ids, which are read as identities.
+        person: column of persons, which are read as identities.
 
     Raises:
         InputError: the table cannot be read, lacks a column, or one column was named twice.
@@ -100,16 +109,13 @@ def read_table_columns(source: str, columns: Sequence[str | None], table_format:
     from deniable.text.tables.layout import TableLayout
 
     column_names = [column for column in columns if column is not None]
-    for column in column_names[1:]:
-        if column == column_names[0]:
-            raise InputError(
-                f"The column {column!r} cannot be texts and labels or authors or ids at once: name another."
-            )
+    for column in ({column_names[0]} & {*column_names[1:]}) | ({record_id, person} & {*column_names}):
+        raise InputError(f"The column {column!r} cannot be texts and labels or authors or ids at once: name another.")
     if table_format.name is None and source == PIPE:
         raise InputError("The format of a pipe must be named, for example --format csv.")
     check_input_file(source)
     format_name = table_format.name or detect_table_format(source)
-    if format_name == "txt" and column_names != ["text"]:
+    if format_name == "txt" and (column_names != ["text"] or record_id is not None or person is not None):
         raise InputError(
             "A txt file has no columns, each line is a text: leave out --column, --label, --author and --id."
         )
@@ -118,6 +124,8 @@ def read_table_columns(source: str, columns: Sequence[str | None], table_format:
         columns=list(dict.fromkeys(column_names)),
         delimiter=parse_delimiter(format_name, table_format.delimiter),
         encoding=table_format.encoding,
+        id_column=record_id,
+        person_column=person,
     )
     return read_columns(source, layout, format_name)
 

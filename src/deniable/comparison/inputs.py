@@ -2,7 +2,8 @@
 
 import dataclasses
 import math
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
@@ -10,6 +11,7 @@ from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError, check_count, check_number_within, check_positive
 from deniable.measure.labels import ClassCodes, TrainTestSplit, encode_labels, is_blank, stratified_folds
 from deniable.measure.membership import MIN_RECORDS
+from deniable.text.columns import require_identities
 
 _TRAINING_FACTOR = 10
 """The default delta is below one in so many units."""
@@ -74,7 +76,7 @@ class ComparisonInputs:
         texts: n private texts.
         codes: (n,) their classes, from 0 on.
         classes: names of the classes.
-        persons: (n,) to whom each row belongs; None where each record is a unit.
+        persons: (n,) identities of whom each row belongs to; None where each record is a unit.
         splits: rows to train and to test on; the rows of a person, and equal texts, are in one fold.
         delta: of the budgets.
         table_rows: usable rows of the table.
@@ -84,7 +86,7 @@ class ComparisonInputs:
     texts: list[str]
     codes: ClassCodes
     classes: tuple[str, ...]
-    persons: list[Hashable] | None
+    persons: list[str] | None
     splits: list[TrainTestSplit]
     delta: float
     table_rows: int
@@ -111,7 +113,7 @@ class ComparisonInputs:
 def build_comparison_inputs(
     texts: Sequence[str | None],
     labels: Sequence[str | None],
-    persons: Sequence[Hashable] | None,
+    persons: Sequence[Any] | None,
     plan: ComparisonPlan,
 ) -> ComparisonInputs:
     """Return the rows that have a text and a class with another row, or a sample of them.
@@ -119,7 +121,8 @@ def build_comparison_inputs(
     Args:
         texts: (n,) private texts.
         labels: (n,) names of classes.
-        persons: (n,) to whom each row belongs; None where each record is a unit.
+        persons: (n,) to whom each row belongs, by their identities, see `deniable.core.identity`; None where each
+            record is a unit.
         plan: sizes and seed.
 
     Raises:
@@ -127,6 +130,7 @@ def build_comparison_inputs(
     """
     if len(labels) != len(texts) or (persons is not None and len(persons) != len(texts)):
         raise InputError(f"{len(texts):,} texts need as many labels and persons: give one of each for every text.")
+    persons = None if persons is None else require_identities("Persons", persons)
     codes = encode_labels(labels).codes
     usable = np.array([row for row, text in enumerate(texts) if not is_blank(text) and codes[row] >= 0], dtype=np.int64)
     rows = _sample_units(usable, persons, plan)
@@ -159,14 +163,14 @@ def choose_delta(units: int) -> float:
     return 10.0 ** math.floor(-math.log10(_TRAINING_FACTOR * units) + 1e-12)
 
 
-def _sample_units(usable: IntArray, persons: Sequence[Hashable] | None, plan: ComparisonPlan) -> IntArray:
+def _sample_units(usable: IntArray, persons: Sequence[str] | None, plan: ComparisonPlan) -> IntArray:
     """Return at most as many rows as the plan allows: whole persons, or records."""
     if len(usable) <= plan.rows:
         return usable
     generator = np.random.default_rng(plan.seed)
     if persons is None:
         return np.sort(generator.choice(usable, plan.rows, replace=False))
-    rows_by_person: dict[Hashable, list[int]] = {}
+    rows_by_person: dict[str, list[int]] = {}
     for row in usable.tolist():
         rows_by_person.setdefault(persons[row], []).append(row)
     groups = list(rows_by_person.values())
@@ -177,15 +181,15 @@ def _sample_units(usable: IntArray, persons: Sequence[Hashable] | None, plan: Co
     return np.sort(np.array(chosen, dtype=np.int64))
 
 
-def _group_dependent_rows(texts: Sequence[str], persons: Sequence[Hashable] | None) -> IntArray:
+def _group_dependent_rows(texts: Sequence[str], persons: Sequence[str] | None) -> IntArray:
     """Return (n,) group numbers: rows of one person, and rows with equal texts, are in one group."""
     from scipy import sparse  # noqa: PLC0415 - slow to import
     from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - as above
 
-    keys: list[Sequence[Hashable]] = [texts] if persons is None else [texts, persons]
+    keys: list[Sequence[str]] = [texts] if persons is None else [texts, persons]
     count, edges = len(texts), []
     for column in keys:
-        first_rows: dict[Hashable, int] = {}
+        first_rows: dict[str, int] = {}
         edges += [(row, first_rows.setdefault(cell, row)) for row, cell in enumerate(column)]
     starts, ends = np.array(edges).T
     graph = sparse.coo_array((np.ones(len(edges)), (starts, ends)), shape=(count, count))

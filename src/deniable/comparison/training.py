@@ -1,7 +1,7 @@
 """Classifiers trained on releases of a collection as a whole, in the form in which measures train any classifier."""
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
 from typing import Self
 
 import numpy as np
@@ -60,7 +60,7 @@ class CollectionSetting:
         """Return the budget of a classifier."""
         return self.build_options(epsilon, 0).plan_budget(self.feature_map, self.unit)
 
-    def group_texts(self, texts: Sequence[str], codes: ClassCodes, persons: Sequence[Hashable] | None) -> PrivateTexts:
+    def group_texts(self, texts: Sequence[str], codes: ClassCodes, persons: Sequence[str] | None) -> PrivateTexts:
         """Return texts as units; without persons each record is one, of the kind of this setting."""
         units = group_rows(len(texts), persons, self.max_records)
         if persons is None and self.unit == PERSON:
@@ -106,7 +106,7 @@ class PrivateLearner:
 
 def build_collection_runner(
     setting: CollectionSetting,
-    columns: tuple[Sequence[str], ClassCodes, Sequence[Hashable] | None],
+    columns: tuple[Sequence[str], ClassCodes, Sequence[str] | None],
     epsilon: float,
     plan: ComparisonPlan,
     *,
@@ -150,6 +150,6 @@ def train_student(setting: CollectionSetting, table: SyntheticTable, classifier:
     return build_classifier(classifier, seed).fit(table.texts, codes, len(setting.classes))
 
 
-def get_unit(persons: Sequence[Hashable] | None) -> Unit:
+def get_unit(persons: Sequence[str] | None) -> Unit:
     """Return what is hidden as a whole: a person's records where there are persons."""
     return RECORD if persons is None else PERSON

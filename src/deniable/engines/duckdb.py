@@ -1,7 +1,7 @@
 """DuckDB: the texts of a relation, privatized into a new table, some rows at a time.
 
 A function of SQL sees a few rows at a time, and cannot know whether ids are unique. So the entry is a function over a
-whole relation: it checks the ids in SQL, and lets DuckDB create the table with a function that exists for this one
+whole relation: it reads all ids first, and lets DuckDB create the table with a function that exists for this one
 statement.
 """
 
@@ -19,20 +19,24 @@ from deniable.engines.tasks import (
     check_id_kind,
     check_repeatable,
     check_text_kind,
+    list_ids,
     make_layout,
     privatize_batch,
-    refuse_null_ids,
     refuse_repeated_ids,
 )
 from deniable.text.batches import Tally
 from deniable.text.release import Release
+from deniable.text.seen_ids import SeenIds
 from deniable.text.tables.layout import TableLayout
 
 if TYPE_CHECKING:
     from duckdb import DuckDBPyConnection, DuckDBPyRelation
 
 _SIGNED_TYPES = ("TINYINT", "SMALLINT", "INTEGER", "BIGINT", "HUGEINT")
-_INTEGER_TYPES = {*_SIGNED_TYPES, *(f"U{name}" for name in _SIGNED_TYPES)}
+_FRACTION_TYPES = {"FLOAT", "DOUBLE", "DECIMAL"}
+_ID_TYPES = {"VARCHAR", "ENUM", *_SIGNED_TYPES, *(f"U{name}" for name in _SIGNED_TYPES), *_FRACTION_TYPES}
+_ID_ROWS = 100_000
+"""Ids that are read at a time."""
 
 
 def privatize_relation(
@@ -56,12 +60,13 @@ def privatize_relation(
         relation: of this connection, or the SQL of a query. It is run several times, and should give the same rows.
         release: how texts are released.
         text: name of the column of texts, or names of several.
-        id: name of the column of record ids, texts or integers, unique; needed with a key.
+        id: name of the column of record ids, texts or whole numbers, unique; needed with a key.
         fresh: True for a release without a key, which draws new noise in each call.
         into: name of the new table, in SQL; by default a temporary table, which ends with the connection.
 
     Raises:
-        InputError: the release does not suit, a column is missing or holds no texts, or ids are missing or repeated.
+        InputError: the release does not suit, a column is missing or holds no texts, two columns have one name for
+            DuckDB, or ids are missing or repeated.
         duckdb.Error: DuckDB cannot run the query, or there is a table of that name.
     """
     duckdb = import_extra("duckdb", "privatize_relation", None)
@@ -147,19 +152,19 @@ def _create_table(
     Raises:
         InputError: the function failed, or the relation is of another connection.
     """
-    columns, arguments = function.layout.columns, function.layout.read_columns
+    columns, arguments = function.layout.columns, _list_arguments(function.layout, relation)
     name = f"deniable_{secrets.token_hex(8)}"
     connection.create_function(
         name,
         function,
-        [connection.struct_type(dict.fromkeys(_name_parts(arguments), "VARCHAR"))],
+        [connection.struct_type(dict(zip(_name_parts(arguments), (kind for _, kind in arguments), strict=True)))],
         connection.struct_type(dict.fromkeys(_name_parts(columns), "VARCHAR")),
         type="arrow",
         null_handling="special",
         side_effects=True,  # so that it is called once for each row
     )
     parts = zip(_name_parts(arguments), arguments, strict=True)
-    row = ", ".join(f"{part} := CAST({_quote(column)} AS VARCHAR)" for part, column in parts)
+    row = ", ".join(f"{part} := {expression}" for part, (expression, _) in parts)
     new_parts = zip(_name_parts(columns), columns, strict=True)
     new_texts = ", ".join(f"{name}.{part} AS {_quote(column)}" for part, column in new_parts)
     try:
@@ -180,32 +185,56 @@ def _make_connection_error() -> InputError:
     return InputError("The relation is of another connection than the one that is given: give the one that made it.")
 
 
+def _list_arguments(layout: TableLayout, relation: "DuckDBPyRelation") -> list[tuple[str, str]]:
+    """Return each column that is read as SQL and its type: text, but for ids in a type that may hold fractions."""
+    kinds = dict(zip(relation.columns, map(str, relation.types), strict=True))
+    arguments = []
+    for column in layout.read_columns:
+        has_fractions = column == layout.id_column and kinds[column].partition("(")[0] in _FRACTION_TYPES
+        kind = kinds[column] if has_fractions else "VARCHAR"
+        arguments.append((f"CAST({_quote(column)} AS {kind})", kind))
+    return arguments
+
+
 def _name_parts(columns: Sequence[object]) -> list[str]:
     """Return names that SQL takes unquoted, one for each column."""
     return [f"part{place}" for place in range(len(columns))]
 
 
 def _check_columns(layout: TableLayout, relation: "DuckDBPyRelation") -> None:
-    """Raise `InputError` unless a relation has the columns of a layout, of types that hold texts and ids."""
+    """Raise `InputError` unless a relation has the columns of a layout, of types that hold texts and ids.
+
+    DuckDB does not tell capitals from small letters in names, so that one of two columns would pass for the other.
+    """
     layout.check_columns(relation.columns)
+    first_names: dict[str, str] = {}
+    for name in relation.columns:
+        first_name = first_names.setdefault(name.casefold(), name)
+        if first_name != name or relation.columns.count(name) > 1:
+            raise InputError(f"DuckDB takes the columns {first_name!r} and {name!r} for one: rename one of them.")
     # What stands in brackets goes: of an ENUM it is all its values, which may be private texts.
     kinds = {name: str(kind).partition("(")[0] for name, kind in zip(relation.columns, relation.types, strict=True)}
     for column in layout.columns:
         check_text_kind(layout, column, kinds[column], is_text=kinds[column] in ("VARCHAR", "ENUM"))
     if layout.id_column is not None:
         kind = kinds[layout.id_column]
-        check_id_kind(layout, kind, is_id=kind == "VARCHAR" or kind in _INTEGER_TYPES)
+        check_id_kind(layout, kind, is_id=kind in _ID_TYPES)
 
 
 def _check_ids(layout: TableLayout, relation: "DuckDBPyRelation") -> int:
-    """Return the number of rows of a relation; raise `InputError` where an id is null or repeated."""
-    column = "1" if layout.id_column is None else _quote(layout.id_column)
-    ((rows, ids, distinct_ids),) = relation.aggregate(f"count(*), count({column}), count(DISTINCT {column})").fetchall()
-    if layout.id_column is not None and ids < rows:
-        refuse_null_ids(layout)
-    if layout.id_column is not None and distinct_ids < ids:
-        refuse_repeated_ids(layout, ids - distinct_ids)
-    return int(rows)
+    """Return the number of rows of a relation; raise `InputError` where an id is missing or repeated."""
+    if layout.id_column is None:
+        ((count,),) = relation.aggregate("count(*)").fetchall()
+        return int(count)
+    (expression, _), seen_ids, count = _list_arguments(layout, relation)[-1], SeenIds(), 0
+    ids = relation.project(f"{expression} AS id")
+    read_batches = ids.to_arrow_reader if hasattr(ids, "to_arrow_reader") else ids.fetch_record_batch
+    for batch in read_batches(_ID_ROWS):
+        repeat = seen_ids.add(list_ids(layout, batch.column(0)))
+        if repeat is not None:
+            refuse_repeated_ids(layout, f"rows {repeat[0] + 1:,} and {repeat[1] + 1:,} have one id")
+        count += len(batch)
+    return count
 
 
 def _quote(name: str) -> str:

@@ -60,7 +60,7 @@ def privatize_dataset(
         dataset: one split, or a dict of splits.
         release: how texts are released.
         text: name of the column of texts, or names of several.
-        id: name of the column of record ids, texts or integers, unique over all splits; needed with a key.
+        id: name of the column of record ids, texts or whole numbers, unique over all splits; needed with a key.
         fresh: True for a release without a key, which draws new noise in each call.
         num_proc: processes; the result does not depend on them. None for this one.
         batch_size: rows that are released together; the result does not depend on it under a key.

@@ -35,8 +35,8 @@ def privatize_dataframe(
         df: n rows; it stays as it is.
         release: how texts are released.
         text: name of the column of texts, or names of several.
-        id: name of the column of record ids, str or int, unique; where no column has the name, of a level of the
-            index. Needed with a key.
+        id: name of the column of record ids, texts or whole numbers, unique; where no column has the name, of a level
+            of the index. Needed with a key.
         fresh: True for a release without a key, which draws new noise in each call.
 
     Raises:
@@ -55,7 +55,9 @@ def privatize_dataframe(
     texts = {name: _read_texts(name, column) for name, column in columns.items()}
     privatizer = RowPrivatizer(layout, release)
     new_texts = privatizer(TextRows(len(df), texts, ids)).columns
-    private = df.assign(**{name: _rebuild(column, new_texts[name]) for name, column in columns.items()})
+    private = df.copy()
+    for name, column in columns.items():
+        private[name] = _rebuild(column, new_texts[name])
     private.attrs = {}
     is_numbered = levels == [None] and df.index.equals(pandas.RangeIndex(len(df)))
     copied_levels = () if is_numbered else tuple("the index" if name is None else str(name) for name in levels)

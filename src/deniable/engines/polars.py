@@ -41,7 +41,7 @@ def privatize_dataframe(
         df: n rows; it stays as it is.
         release: how texts are released.
         text: name of the column of texts, or names of several.
-        id: name of the column of record ids, texts or integers, unique; needed with a key.
+        id: name of the column of record ids, texts or whole numbers, unique; needed with a key.
         fresh: True for a release without a key, which draws new noise in each call.
 
     Raises:
@@ -75,7 +75,7 @@ def privatize_lazyframe(
         lf: any query.
         release: how texts are released, with a key.
         text: name of the column of texts, or names of several.
-        id: name of the column of record ids, texts or integers, unique.
+        id: name of the column of record ids, texts or whole numbers, unique.
         tallies: folder for the counts, of which `deniable.engines.tallies.make_certificate` makes the certificate after
             the evaluation; for the owner only. None counts nothing.
 
@@ -121,18 +121,24 @@ def _privatize(df: "pl.DataFrame", layout: TableLayout, release: Release) -> "tu
     import polars as pl  # noqa: PLC0415 - only its users need it
 
     _check_columns(layout, df.schema)
-    columns = list(layout.columns)
-    # Arrow has no integers of 128 bits; as texts all ids name the noise.
-    private = df.select(pl.col(layout.read_columns).cast(pl.String))
-    batches = private.to_arrow().combine_chunks().to_batches()
+    # Columns are taken one by one: an expression would read "*", or "^a.*$", as a pattern of names.
+    read = pl.DataFrame({name: _read_column(df.get_column(name)) for name in layout.read_columns})
+    batches = read.to_arrow().combine_chunks().to_batches()
     records = RecordSet()
     if layout.id_column is not None:
         records = check_unique_ids(layout, [batch[layout.id_column] for batch in batches])
-    tally = Tally()
+    tally, new_columns = Tally(), [read.get_column(name) for name in layout.columns]
     for batch in batches:  # one, or none where there are no rows
         new_batch, tally = privatize_batch(batch, layout, release)
-        private = pl.DataFrame(pl.from_arrow(new_batch.select(columns)))
-    return df.with_columns(private.select(pl.col(columns).cast(pl.String))), tally, records
+        new_columns = [pl.Series(name, pl.from_arrow(new_batch.column(name))) for name in layout.columns]
+    return df.with_columns([column.cast(pl.String) for column in new_columns]), tally, records
+
+
+def _read_column(column: "pl.Series") -> "pl.Series":
+    """Return texts or ids as Arrow holds them, which has no integers of 128 bits; floats stay, to be judged."""
+    import polars as pl  # noqa: PLC0415 - only its users need it
+
+    return column if column.dtype.is_float() or column.dtype.is_decimal() else column.cast(pl.String)
 
 
 def _check_columns(layout: TableLayout, schema: "pl.Schema") -> None:
@@ -145,4 +151,5 @@ def _check_columns(layout: TableLayout, schema: "pl.Schema") -> None:
         check_text_kind(layout, column, str(kind), is_text=isinstance(kind, pl.String | pl.Categorical | pl.Enum))
     if layout.id_column is not None:
         kind = schema[layout.id_column]
-        check_id_kind(layout, str(kind), is_id=isinstance(kind, pl.String) or kind.is_integer())
+        is_id = isinstance(kind, pl.String | pl.Categorical | pl.Enum) or kind.is_numeric()
+        check_id_kind(layout, str(kind), is_id=is_id)

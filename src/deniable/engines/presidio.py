@@ -40,7 +40,7 @@ class DeniableOperator(Operator):  # type: ignore[misc] # Presidio's class need 
     Parameters:
 
     - ``release``: a `Release`;
-    - ``record_id``: public id of the record, str; not needed with ``fresh``;
+    - ``record_id``: public id of the record, a text; not needed with ``fresh``;
     - ``offset``: number of characters before the span, int, or an iterator that yields that of each span in turn;
     - ``column``: name of the column that the text is from, by default ``text``;
     - ``fresh``: True for a release without a key, which draws new noise whenever it is asked;
@@ -55,8 +55,9 @@ class DeniableOperator(Operator):  # type: ignore[misc] # Presidio's class need 
         """
         parameters = _check_parameters(params)
         offset = parameters["offset"]
+        record_id = parameters.get("record_id")
         cell = TextCell(
-            parameters.get("record_id", ""),
+            "" if record_id is None else check_record_ids([record_id], 1)[0],
             parameters.get("column", DEFAULT_COLUMN),
             next(offset) if isinstance(offset, Iterator) else offset,
             text,
@@ -174,7 +175,7 @@ def anonymize_records(
             f"Each text has a list of recognizer results. Got {len(analyzer_results)} lists for {len(records)} texts."
         )
     # All ids are checked before the first draw.
-    record_ids = [""] * len(records) if ids is None else check_record_ids(ids, len(records))
+    names = [{}] * len(records) if ids is None else [{"record_id": one} for one in check_record_ids(ids, len(records))]
     if OPERATOR_NAME not in engine.get_anonymizers():
         register_operator(engine)
     results, tally = [], Tally()
@@ -183,8 +184,8 @@ def anonymize_records(
             raise InputError(
                 "Each text has a list of Presidio's RecognizerResult. Got something else: pass [] for none."
             )
-    for text, spans, record_id in zip(records, analyzer_results, record_ids, strict=True):
-        parameters = {"release": release, "record_id": record_id, "column": column, "fresh": fresh}
+    for text, spans, name in zip(records, analyzer_results, names, strict=True):
+        parameters = {"release": release, "column": column, "fresh": fresh, **name}
         result, counts = _anonymize(engine, text, spans, parameters, dict(operators or {}))
         results.append(result)
         tally += counts

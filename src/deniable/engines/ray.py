@@ -49,7 +49,7 @@ def privatize_dataset(
         release: how texts are released; its key is named by a place that every worker can read, ``"env:NAME"`` or
             ``"file:PATH"``.
         text: name of the column of texts, or of several.
-        id: name of the column of record ids, strings or integers; needed with a key, and with ``tallies``.
+        id: name of the column of record ids, texts or whole numbers; needed with a key, and with ``tallies``.
         fresh: draw new noise whenever a task runs, for a release without a key. Write the result once: each time that
             it is read spends epsilon again.
         tallies: a new folder that all workers can write to, for the counts of `merge_tallies` and `make_certificate`.

@@ -17,12 +17,12 @@ from deniable.engines.tasks import (
     make_layout,
     pack_release,
     privatize_batches,
-    refuse_null_ids,
     refuse_repeated_ids,
     require_ids_for_tallies,
     unpack_release,
 )
 from deniable.text.release import Release
+from deniable.text.tables.arrow import list_identities
 from deniable.text.tables.layout import CopiedContent, TableLayout
 
 if TYPE_CHECKING:
@@ -54,7 +54,7 @@ def privatize_dataframe(
         release: how texts are released; its key is named by a place that every worker can read, ``"env:NAME"`` or
             ``"file:PATH"``.
         text: name of the column of texts, or of several.
-        id: name of the column of record ids, strings or integers; needed with a key, and with ``tallies``.
+        id: name of the column of record ids, texts or whole numbers; needed with a key, and with ``tallies``.
         fresh: draw new noise whenever a task runs, for a release without a key. Write the result once: each time that
             it is read spends epsilon again.
         tallies: a new folder that all workers can write to, for the counts of `merge_tallies` and `make_certificate`.
@@ -105,6 +105,30 @@ class PartitionPrivatizer:
         yield from privatize_batches(named, self.layout, release, tallies=self.tallies, workers=1)
 
 
+@dataclasses.dataclass(frozen=True)
+class IdentityReader:
+    """Reads the ids of one partition as identities: what travels to the workers.
+
+    Attributes:
+        layout: whose column of ids it is.
+    """
+
+    layout: TableLayout
+
+    def __call__(self, batches: Iterable[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        """Yield the identities of batches of one column, and what is wrong with a batch that has others."""
+        column = str(self.layout.id_column)
+        for batch in batches:
+            identities: list[str | None] = [None] * len(batch)
+            problem = None
+            try:
+                identities = list_identities(pa.table([batch.column(0)], names=[column]), column, self.layout)
+            except InputError as error:
+                problem = str(error)
+            columns = [pa.array(identities, pa.string()), pa.array([problem] * len(batch), pa.string())]
+            yield pa.RecordBatch.from_arrays(columns, names=["id", "problem"])
+
+
 def _check_dataframe(df: object) -> None:
     """Raise `InputError` unless a value is a DataFrame whose plan can be looked into, and that is not endless."""
     classic = import_extra("pyspark.sql.classic.dataframe", "privatize_dataframe", "spark")
@@ -131,7 +155,7 @@ def _check_columns(df: "DataFrame", layout: TableLayout) -> None:
         check_id_kind(
             layout,
             kind.simpleString(),
-            is_id=isinstance(kind, (types.StringType, types.IntegralType)),
+            is_id=isinstance(kind, (types.StringType, types.NumericType)),
         )
 
 
@@ -152,12 +176,12 @@ def _count_records(df: "DataFrame", layout: TableLayout) -> RecordSet:
     """Return the records of a DataFrame, by one job of Spark over its ids.
 
     Raises:
-        InputError: an id is null, or repeated.
+        InputError: an id is missing, repeated, or none.
     """
     functions = import_extra("pyspark.sql.functions", "privatize_dataframe", "spark")
     place = df.columns.index(str(layout.id_column))
-    ids = _number_columns(df).select(functions.col(f"c{place}").cast("string").alias("id"))
-    per_id = ids.groupBy("id").agg(functions.count("*").alias("rows"))
+    ids = _number_columns(df).select(f"c{place}").mapInArrow(IdentityReader(layout), "id string, problem string")
+    per_id = ids.groupBy("id").agg(functions.count("*").alias("rows"), functions.max("problem").alias("problem"))
     digest = functions.sha2(functions.col("id").cast("binary"), 256)
     starts = range(0, DIGEST_HEX_DIGITS, _PIECE_HEX_DIGITS)
     pieces = [
@@ -165,6 +189,7 @@ def _count_records(df: "DataFrame", layout: TableLayout) -> RecordSet:
         for start in starts
     ]
     totals = per_id.agg(
+        functions.max("problem"),
         functions.sum("rows"),
         functions.count("*"),
         functions.count("id"),
@@ -172,11 +197,13 @@ def _count_records(df: "DataFrame", layout: TableLayout) -> RecordSet:
     ).first()
     if totals is None or not totals[1]:
         return RecordSet()
-    rows, distinct, known, *sums = totals
+    problem, rows, distinct, known, *sums = totals
+    if problem is not None:
+        raise InputError(problem)
     if known < distinct:
-        refuse_null_ids(layout)
+        layout.require_ids([None])
     if distinct < rows:
-        refuse_repeated_ids(layout, rows - distinct)
+        refuse_repeated_ids(layout, f"rows that repeat an id: {rows - distinct:,}")
     return RecordSet(rows, _join_pieces(sums))
 
 

@@ -19,7 +19,14 @@ from deniable.engines.tallies import RecordSet, TallyFolder, digest_id
 from deniable.text.batches import Tally
 from deniable.text.release import Release
 from deniable.text.table_release import RowPrivatizer
-from deniable.text.tables.arrow import extract_rows, is_text_type, release_texts, widen_dictionary_indices
+from deniable.text.tables.arrow import (
+    extract_rows,
+    is_identity_type,
+    is_text_type,
+    list_identities,
+    release_texts,
+    widen_dictionary_indices,
+)
 from deniable.text.tables.layout import TableLayout
 
 _MAX_LOADED_RELEASES = 4
@@ -100,16 +107,13 @@ def require_ids_for_tallies(layout: TableLayout, tallies: TallyFolder | None) ->
 
 
 def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
-    """Raise `InputError` unless a table has the columns of a layout: texts, and ids that are texts or integers.
-
-    Ids of other types may be written in several ways, and noise would follow the way.
-    """
+    """Raise `InputError` unless a table has the columns of a layout: texts, and ids that are texts or numbers."""
     layout.check_columns(schema.names)
     for column in layout.columns:
         check_text_kind(layout, column, str(schema.field(column).type), is_text=is_text_type(schema.field(column).type))
     if layout.id_column is not None:
         kind = schema.field(layout.id_column).type
-        check_id_kind(layout, str(kind), is_id=is_text_type(kind) or pa.types.is_integer(kind))
+        check_id_kind(layout, str(kind), is_id=is_identity_type(kind))
 
 
 def check_text_kind(layout: TableLayout, column: str, kind: str, *, is_text: bool) -> None:
@@ -119,11 +123,11 @@ def check_text_kind(layout: TableLayout, column: str, kind: str, *, is_text: boo
 
 
 def check_id_kind(layout: TableLayout, kind: str, *, is_id: bool) -> None:
-    """Raise `InputError` where the column of ids is neither of texts nor of integers."""
+    """Raise `InputError` where ids are neither texts nor numbers: what else there is may be written in several ways."""
     if not is_id:
         raise InputError(
-            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: ids are strings or integers, convert "
-            "it."
+            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: ids are texts or whole numbers, so "
+            "convert it to strings."
         )
 
 
@@ -208,27 +212,21 @@ def check_unique_ids(layout: TableLayout, arrays: Iterable[pa.Array]) -> RecordS
         ids = list_ids(layout, array)
         digests += map(digest_id, ids)
     if len(set(digests)) < len(digests):
-        refuse_repeated_ids(layout, len(digests) - len(set(digests)))
+        refuse_repeated_ids(layout, f"rows that repeat an id: {len(digests) - len(set(digests)):,}")
     return RecordSet.of_digests(digests)
 
 
 def list_ids(layout: TableLayout, array: pa.Array) -> list[str]:
-    """Return ids as the texts that name the noise; raise `InputError` where one is null."""
-    if array.null_count:
-        refuse_null_ids(layout)
-    return list(map(str, array.to_pylist()))
+    """Return the identities of records, which name the noise; raise `InputError` where one is missing or none."""
+    column = str(layout.id_column)
+    return layout.require_ids(list_identities(pa.table({column: array}), column, layout))
 
 
-def refuse_null_ids(layout: TableLayout) -> NoReturn:
-    """Raise the `InputError` of a table in which a row has no id."""
-    raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
-
-
-def refuse_repeated_ids(layout: TableLayout, repeated: int) -> NoReturn:
-    """Raise the `InputError` of a table in which so many rows have the id of another row."""
+def refuse_repeated_ids(layout: TableLayout, repeats: str) -> NoReturn:
+    """Raise the `InputError` of a table in which rows have the id of another row; ``repeats`` says which."""
     raise InputError(
-        f"The id column {layout.id_column!r} of {layout.name} is not unique (rows that repeat an id: {repeated:,}). "
-        "Equal ids would share their noise: give every row an id of its own."
+        f"The id column {layout.id_column!r} of {layout.name} is not unique ({repeats}). Equal ids would share their "
+        "noise: give every row an id of its own."
     )
 
 

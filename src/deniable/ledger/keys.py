@@ -5,15 +5,14 @@ and one for noise, so that neither can be computed from what another gives.
 """
 
 import hashlib
-import re
-import unicodedata
 from collections.abc import Iterable, Sequence
 
+from deniable.core.errors import InputError
+from deniable.core.identity import make_identity
 from deniable.core.randomness import KEY_BYTES, derive_stream_starts
 
 HASH_BYTES = 16
 """Bytes of a fingerprint and of a person's hash: among 2^40 of them two are equal with a chance of 2^-49."""
-_WHOLE_FLOAT = re.compile(r"(?a)\A(-?\d+)\.0+\Z")
 _NOISE_LAYOUT = "deniable ledger noise 1"
 """Raised whenever the way from a fingerprint to an output changes."""
 
@@ -50,8 +49,15 @@ class LedgerKeys:
         return derive_stream_starts(self._fingerprints, [release], names)
 
     def hash_person(self, name: str) -> bytes:
-        """Return the hash of a person, 16 bytes, however a table writes the name; see `normalize_person`."""
-        data = normalize_person(name).encode("utf-8", "surrogatepass")
+        """Return the hash of a person's identity, 16 bytes, however a table writes the name.
+
+        Raises:
+            InputError: it names nobody, see `deniable.core.identity`.
+        """
+        identity = make_identity(name)
+        if identity is None:
+            raise InputError("A ledger counts what persons spend. Got a blank name: give one, or leave it out.")
+        data = identity.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, key=self._persons, digest_size=HASH_BYTES).digest()
 
     def hash_persons(self, names: Sequence[str]) -> list[bytes]:
@@ -62,13 +68,3 @@ class LedgerKeys:
     def find_stream_starts(self, fingerprints: Iterable[bytes]) -> list[bytes]:
         """Return where the noise of each cell starts under `noise`: it is a function of the fingerprint alone."""
         return derive_stream_starts(self.noise, [_NOISE_LAYOUT], ((fingerprint,) for fingerprint in fingerprints))
-
-
-def normalize_person(name: str) -> str:
-    """Return one spelling of a name, so that no table gives a person a second budget.
-
-    White space around it goes, characters are composed (NFC), and a number that some program wrote as a float, such as
-    17.0, is the integer.
-    """
-    stripped = unicodedata.normalize("NFC", name).strip()
-    return _WHOLE_FLOAT.sub(r"\1", stripped)

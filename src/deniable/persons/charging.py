@@ -6,11 +6,13 @@ collection, and noise that two of them shared would show the difference.
 
 import dataclasses
 from collections.abc import Sequence
+from typing import Any
 
 from deniable.core.errors import BudgetExceeded
 from deniable.ledger import Cost, Ledger, make_gaussian_cost
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
+from deniable.text.columns import require_identities
 
 
 def make_budget_cost(budget: Budget, mechanism: str) -> Cost:
@@ -20,22 +22,23 @@ def make_budget_cost(budget: Budget, mechanism: str) -> Cost:
 
 
 def charge_persons(
-    ledger: Ledger, budget: Budget, mechanism: str, persons: Sequence[str], *, drops: bool = False
+    ledger: Ledger, budget: Budget, mechanism: str, persons: Sequence[Any], *, drops: bool = False
 ) -> set[str]:
-    """Charge each person once, and return those who are left out; when this returns, the charges are on disk.
+    """Charge each person once, and return the identities left out; when this returns, the charges are on disk.
 
     Args:
         ledger: whose unit is a person.
         budget: of the release, which hides persons.
         mechanism: its name in the ledger.
-        persons: of the rows, each as often as they have rows.
+        persons: of the rows, each as often as they have rows, by their identities, see `deniable.core.identity`.
         drops: whether persons whom the ledger's budget does not cover are left out, in place of an error.
 
     Raises:
         InputError: the ledger has no such account, or cannot be used.
         BudgetExceeded: the budget of some persons does not cover the release; nobody was charged then.
     """
-    cost, names, left_out = make_budget_cost(budget, mechanism), [*dict.fromkeys(persons)], set[str]()
+    identities = require_identities("Persons", persons)
+    cost, names, left_out = make_budget_cost(budget, mechanism), [*dict.fromkeys(identities)], set[str]()
     while True:
         covered = [name for name in names if name not in left_out]
         try:
@@ -44,7 +47,7 @@ def charge_persons(
             refused = [covered[row] for row in error.rows]
             if not drops:
                 raise BudgetExceeded(
-                    [row for row, name in enumerate(persons) if name in set(refused)], error.caps, refused
+                    [row for row, name in enumerate(identities) if name in set(refused)], error.caps, refused
                 ) from None
             left_out.update(refused)
         else:

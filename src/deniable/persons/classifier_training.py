@@ -1,7 +1,8 @@
 """Training a private linear classifier: everything that the weights depend on is public, declared or paid for."""
 
 import dataclasses
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 from randomgen import AESCounter
@@ -214,7 +215,7 @@ def _fit_start(feature_map: FeatureMap, class_count: int, public: PublicTexts) -
 def make_private_texts(
     texts: Sequence[str],
     labels: IntArray,
-    persons: Sequence[Hashable] | None = None,
+    persons: Sequence[Any] | None = None,
     max_records: int | None = None,
 ) -> PrivateTexts:
     """Return private records, each a unit by itself or the records of a person together.

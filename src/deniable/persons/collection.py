@@ -1,13 +1,15 @@
 """The private records of a release, and the units that the guarantee hides."""
 
 import dataclasses
-from collections.abc import Hashable, Sequence
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError, check_count
 from deniable.core.guarantees import Unit
+from deniable.text.columns import require_identities
 
 RECORD: Unit = "record"
 PERSON: Unit = "person"
@@ -32,23 +34,26 @@ class UnitRows:
         return len(self.offsets) - 1
 
 
-def group_rows(count: int, persons: Sequence[Hashable] | None = None, maximum: int | None = None) -> UnitRows:
+def group_rows(count: int, persons: Sequence[Any] | None = None, maximum: int | None = None) -> UnitRows:
     """Return the units of some rows.
 
     Args:
         count: n, number of rows.
-        persons: (n,) to whom each row belongs; None where each row is a unit by itself.
+        persons: (n,) to whom each row belongs, by their identities, see `deniable.core.identity`; None where each row
+            is a unit by itself.
         maximum: number of rows that count of each person, the first ones; None for all.
 
     Raises:
-        InputError: there is not one person for each row, or the maximum is below 1.
+        InputError: there is not one person for each row, one is missing or is neither a text nor a whole number, or the
+            maximum is below 1.
     """
     if persons is None:
         return UnitRows(RECORD, np.arange(count), np.arange(count + 1))
     if len(persons) != count:
         raise InputError(f"{count:,} rows need as many persons. Got {len(persons):,}: give one for each row.")
-    numbers: dict[Hashable, int] = {}
-    person_numbers = np.array([numbers.setdefault(person, len(numbers)) for person in persons], dtype=np.int64)
+    identities = require_identities("Persons", persons)
+    numbers: dict[str, int] = {}
+    person_numbers = np.array([numbers.setdefault(person, len(numbers)) for person in identities], dtype=np.int64)
     rows = np.argsort(person_numbers, kind="stable")
     row_counts = np.bincount(person_numbers, minlength=len(numbers))
     if maximum is not None:

@@ -35,10 +35,10 @@ from deniable.persons.synthesis import (
 )
 from deniable.space import Space
 from deniable.text.batches import read_batch_texts
-from deniable.text.columns import format_cell, format_name, read_text_column
+from deniable.text.columns import format_cell, format_name, read_identities, read_text_column
 from deniable.text.release_certificate import list_ledger_steps
 
-_ColumnName = Literal["labels", "persons", "public labels", "columns"]
+_ColumnName = Literal["labels", "public labels", "columns"]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -97,8 +97,9 @@ def synthesize(
     """Return synthetic records that hide every record, or every person, of private ones.
 
     Columns are lists, arrays, or series of pandas or polars, of n cells each. A record without a text, class or person
-    is left out, each by itself, with a warning that is for the owner of the records only. Classes, persons and cells of
-    further columns are names, see `deniable.text.columns.format_name`: 1, 1.0 and "1" are one, and True is "true".
+    is left out, each by itself, with a warning that is for the owner of the records only. Classes and cells of further
+    columns are names, see `deniable.text.columns.format_name`: 1 and 1.0 are "1", and True is "true". Persons are texts
+    or whole numbers, and 1, 1.0, "1" and "1.0" are one; see `deniable.core.identity`.
     Needs ``deniable[train]`` to save the classifier.
 
     Args:
@@ -218,11 +219,14 @@ def _format_names(values: Sequence[Any]) -> tuple[str, ...]:
 def _read_names(name: _ColumnName, column: Sequence[Any], count: int) -> list[str | None]:
     """Return the names in a column, see `format_name`."""
     cells = read_text_column(name.capitalize(), column).cells
-    if len(cells) != count:
-        raise InputError(
-            f"{name.capitalize()} must be as many as texts, {count:,}. Got {len(cells):,}: give one for each."
-        )
+    _check_count(name, len(cells), count)
     return [format_name(cell) for cell in cells]
+
+
+def _check_count(name: str, got: int, count: int) -> None:
+    """Raise `InputError` unless a column has a cell for each text."""
+    if got != count:
+        raise InputError(f"{name.capitalize()} must be as many as texts, {count:,}. Got {got:,}: give one for each.")
 
 
 def _number_labels(labels: Sequence[str | None], classes: Sequence[str]) -> IntArray:
@@ -243,7 +247,9 @@ def _read_collection(
         raise InputError("A maximum of records is for persons: give persons too, or leave max_records out.")
     cells = read_batch_texts(texts)
     codes = _number_labels(_read_names("labels", labels, len(cells)), classes)
-    owners = None if persons is None else _read_names("persons", persons, len(cells))
+    owners = None if persons is None else read_identities("Persons", persons)
+    if owners is not None:
+        _check_count("persons", len(owners), len(cells))
     rows = [
         row
         for row, text in enumerate(cells)

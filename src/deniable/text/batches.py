@@ -13,7 +13,8 @@ import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError, PersonsMissing
-from deniable.text.columns import is_null, read_text_column
+from deniable.core.identity import is_null
+from deniable.text.columns import read_text_column, require_identities
 from deniable.text.encoded import Texts, list_texts
 from deniable.text.escapes import NO_MARKUP, MarkupCounts
 from deniable.text.remarks import describe_markup, describe_unknown_words
@@ -24,11 +25,11 @@ class TextCell:
     """One text and its place in a table, by which its noise stream is named.
 
     Attributes:
-        record_id: of its row.
+        record_id: identity of its row.
         column: its name.
         ordinal: number of the cell among those of its row with this column; 0 where names are unique.
         text: the private text.
-        person: whose it is; None where that is not known.
+        person: identity of whose it is; None where that is not known.
     """
 
     record_id: str
@@ -43,13 +44,13 @@ class CellBatch(Sequence[TextCell]):
     """C texts and their places, by which their noise streams are named, column by column.
 
     Attributes:
-        record_ids: (C,) of their rows.
+        record_ids: (C,) identities of their rows.
         columns: (C,) their names.
         ordinals: (C,) see `TextCell`.
         texts: (C,) the private texts.
         rows: (C,) numbers of their rows among the R rows of the batch; of one row they stand together.
         row_count: R.
-        persons: (C,) whose they are, None where that is not known; None where nobody asks.
+        persons: (C,) identities of whose they are, None where that is not known; None where nobody asks.
     """
 
     record_ids: Sequence[str]
@@ -330,37 +331,29 @@ def _check_text(cell: object, row: int) -> str:
     return cell
 
 
-def check_record_ids(ids: Sequence[str], count: int) -> list[str]:
-    """Return record ids as texts.
+def check_record_ids(ids: Sequence[Any], count: int) -> list[str]:
+    """Return the identities of records.
 
     Args:
-        ids: one id for each text, str or int.
+        ids: one id for each text, see `deniable.core.identity`.
         count: number of texts.
 
     Raises:
-        InputError: ids are missing, repeated or of another number.
+        InputError: ids are missing, repeated, of another kind or of another number.
     """
     if hasattr(ids, "columns"):  # its items are the names of its columns, the same for all records
         raise InputError(f"Record ids must be one column. Got one {type(ids).__name__}: pass the column, df['id'].")
     if not _is_ordered_collection(ids) or len(ids) != count:
         got = f"{len(ids)}" if _is_ordered_collection(ids) else f"one {type(ids).__name__}"
         raise InputError(f"There must be one record id per text. Got {got} for {count}.")
-    record_ids = [_format_record_id(record_id, row) for row, record_id in enumerate(ids)]
     first_rows: dict[str, int] = {}
-    for row, name in enumerate(record_ids):
+    for row, name in enumerate(require_identities("Record ids", ids)):
         if first_rows.setdefault(name, row) != row:
             raise InputError(f"Record ids must be unique. {name!r} is in rows {first_rows[name]} and {row}.")
-    return record_ids
+    return [*first_rows]
 
 
 def _is_ordered_collection(value: object) -> bool:
     """Return whether a value has a length and an order."""
     is_excluded = isinstance(value, (str, bytes, bytearray, AbstractSet, Mapping))
     return isinstance(value, Sized) and isinstance(value, Iterable) and not is_excluded
-
-
-def _format_record_id(record_id: object, row: int) -> str:
-    """Return a record id as text; only str and int are ids, since others may be written in several ways."""
-    if isinstance(record_id, bool) or not isinstance(record_id, str | int | np.integer):
-        raise InputError(f"Record ids must be str or int. Got {type(record_id).__name__} in row {row}.")
-    return str(record_id)

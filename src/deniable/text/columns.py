@@ -5,7 +5,6 @@ serve too.
 """
 
 import dataclasses
-import math
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from typing import Any
@@ -13,13 +12,12 @@ from typing import Any
 import numpy as np
 
 from deniable.core.errors import InputError
+from deniable.core.identity import count_float_bits, is_null, make_identity
 
 _MAX_LISTED_COLUMNS = 5
 """Columns that an error names."""
 _MAX_WHOLE_FLOAT = 2**53
 """Below it floats tell every integer from the next."""
-_NULL_KINDS = ("NAType", "NaTType")
-"""Classes of the nulls that are neither None nor a float: those of pandas."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -37,15 +35,8 @@ class TextColumn:
     rebuild: Callable[[list[Any]], Any]
 
 
-def is_null(cell: object) -> bool:
-    """Return whether a cell is None, NaN, or another null of a data frame."""
-    kind = type(cell)
-    is_pandas_null = kind.__name__ in _NULL_KINDS and kind.__module__.startswith("pandas.")
-    return cell is None or (isinstance(cell, (float, np.floating)) and math.isnan(cell)) or is_pandas_null
-
-
 def format_cell(cell: object) -> str:
-    """Return a value of a typed table as a csv would show it, so that tables of any format name people alike.
+    """Return a value of a typed table as a csv would show it, so that tables of any format name classes alike.
 
     Whole numbers have no ".0", as those of a column of floats would; true and false are written as in JSON. A text is
     itself, and so a csv's cell stays as it is written.
@@ -59,8 +50,43 @@ def format_cell(cell: object) -> str:
 
 
 def format_name(cell: object) -> str | None:
-    """Return the name of a person or a class: a cell without white space around; None for a null or blank one."""
+    """Return the name of a class: a cell without white space around; None for a null or blank one."""
     return None if is_null(cell) else format_cell(cell).strip() or None
+
+
+def read_identities(owner: str, container: Any) -> list[str | None]:  # noqa: ANN401 - any container
+    """Return the identities in a column of persons or record ids, None for each null or blank cell.
+
+    Args:
+        owner: what the column is, for error messages.
+        container: see `read_text_column`.
+
+    Raises:
+        InputError: it is no one column, or a cell names nobody, see `deniable.core.identity`.
+    """
+    cells = read_text_column(owner, container).cells
+    kinds = list(container.dtypes) if hasattr(container, "columns") else [getattr(container, "dtype", None)]
+    # A category is of the type of its categories. Cells that were taken out do not tell how wide floats were.
+    bits = min(count_float_bits(getattr(getattr(one, "categories", None), "dtype", one)) for one in kinds)
+    try:
+        return [make_identity(cell, bits) for cell in cells]
+    except InputError as error:
+        raise InputError(f"{owner}: {error}") from None
+
+
+def require_identities(owner: str, container: Any) -> list[str]:  # noqa: ANN401 - any container
+    """Return the identities in a column of persons or record ids, as `read_identities` does.
+
+    Raises:
+        InputError: see `read_identities`, or a cell is null or blank.
+    """
+    identities = read_identities(owner, container)
+    named = [identity for identity in identities if identity is not None]
+    if len(named) < len(identities):
+        raise InputError(
+            f"{owner}: there is a null or a blank in row {identities.index(None)}. Name it, or leave the row out."
+        )
+    return named
 
 
 def read_text_column(owner: str, container: Any) -> TextColumn:  # noqa: ANN401 - any container

@@ -1,6 +1,6 @@
 """Texts in, private texts out: a `Release` as a scikit-learn transformer."""
 
-from collections.abc import Collection, Generator, Sequence
+from collections.abc import Collection, Generator, Iterator, Sequence
 from typing import Any, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
@@ -199,7 +199,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: use privatize.")
         column = read_text_column("TextPrivatizer", X)
-        if record_ids is not None and not hasattr(record_ids, "columns"):
+        if isinstance(record_ids, Iterator):
             record_ids = list(record_ids)
         private_texts = self.release.batch(column.cells, record_ids).texts
         if self._gives_polars:

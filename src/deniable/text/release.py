@@ -33,7 +33,7 @@ from deniable.text.batches import (
     read_batch_texts,
     require_persons,
 )
-from deniable.text.columns import format_name, read_text_column
+from deniable.text.columns import read_identities
 from deniable.text.encoded import EncodedTexts, Texts, list_texts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.tokens import CasePolicy, LexedBatch, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
@@ -171,9 +171,9 @@ class Release:
     def batch(
         self,
         texts: Sequence[str | None],
-        ids: Sequence[str] | None = None,
+        ids: Sequence[Any] | None = None,
         *,
-        persons: Sequence[str] | None = None,
+        persons: Sequence[Any] | None = None,
         workers: int | None = None,
     ) -> Released:
         """Return texts privatized, and their counts.
@@ -181,7 +181,8 @@ class Release:
         Args:
             texts: any texts, in a list, an array, a series or a data frame of one column; None stays None, and other
                 nulls (NaN, pandas' NA) become None.
-            ids: one public id for each text, unique; needed with a key or a ledger. By default the row numbers.
+            ids: one public id for each text, unique; needed with a key or a ledger. By default the row numbers. Ids and
+                persons are texts or whole numbers, and 1, 1.0 and "1" are one; see `deniable.core.identity`.
             persons: whose each text is, for a ledger alone.
             workers: threads; the result does not depend on them.
 
@@ -316,7 +317,7 @@ class Release:
         charged = ledger.charge(self.cost, charges)
         return keys.find_stream_starts(fingerprints), charged
 
-    def _check_ids(self, texts: Sequence[str | None], ids: Sequence[str] | None) -> Sequence[str]:
+    def _check_ids(self, texts: Sequence[str | None], ids: Sequence[Any] | None) -> Sequence[str]:
         if ids is None:
             if self.noise in _REPEATABLE:
                 raise InputError(
@@ -326,7 +327,7 @@ class Release:
             return [str(row) for row in range(len(texts))]
         return check_record_ids(ids, len(texts))
 
-    def _check_persons(self, texts: Sequence[str | None], persons: Sequence[str] | None) -> list[str | None]:
+    def _check_persons(self, texts: Sequence[str | None], persons: Sequence[Any] | None) -> list[str | None]:
         """Return whose each text is, None for nobody's."""
         if self.ledger is None:
             if persons is not None:
@@ -334,10 +335,10 @@ class Release:
             return [None] * len(texts)
         if persons is None:
             raise InputError("A ledger counts what persons spend: pass the persons, one for each text.")
-        cells = read_text_column("Persons", persons).cells
-        if len(cells) != len(texts):
-            raise InputError(f"There must be one person per text. Got {len(cells):,} for {len(texts):,}.")
-        return [format_name(cell) for cell in cells]
+        owners = read_identities("Persons", persons)
+        if len(owners) != len(texts):
+            raise InputError(f"There must be one person per text. Got {len(owners):,} for {len(texts):,}.")
+        return owners
 
     def _check_law(self) -> None:
         """Raise `InputError` where this process computes another law than the one that was pickled."""

@@ -384,9 +384,9 @@ class TableReleaser:
         """Return the ids of rows, by default their numbers from 0 on; refuse one that was there before."""
         numbers = range(self.records, self.records + len(rows))
         self.records += len(rows)
-        if rows.record_ids is None or None in rows.record_ids:  # of a table either all rows have one, or none
+        if rows.record_ids is None or self._layout.id_column is None:
             return list(map(str, numbers))
-        record_ids = cast("Sequence[str]", rows.record_ids)
+        record_ids = self._layout.require_ids(rows.record_ids)
         repeat = self._seen_ids.add(record_ids)
         if repeat is not None:
             first_row, row = repeat

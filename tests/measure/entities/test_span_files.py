@@ -48,8 +48,9 @@ def test_the_two_forms(objects):
 
 
 def test_ids_that_are_numbers():
-    """An id that JSON holds as a number is the text of that number, as in the table."""
-    assert ask(labels({"id": 17, "entities": [[0, 4, "PERSON"]]}), TEXT, ids=["17"]) == [[ANNA]]
+    """An id that JSON holds as a number is the identity that it has in the table."""
+    for record_id in (17, 17.0, "17.0", " 17"):
+        assert ask(labels({"id": record_id, "entities": [[0, 4, "PERSON"]]}), TEXT, ids=["17"]) == [[ANNA]]
 
 
 def test_columns_are_told_apart():
@@ -160,9 +161,9 @@ def test_lines_that_are_no_labels(line, message):
 
 
 def test_ids_of_no_kind():
-    """An id is a text or an integer."""
-    for odd in (1.5, None, ["a"], True):
-        with pytest.raises(InputError, match=r"s\.jsonl line 1: 'id' must be a text or an integer"):
+    """An id is a text or a whole number."""
+    for odd in (1.5, None, ["a"], True, " "):
+        with pytest.raises(InputError, match=r"s\.jsonl line 1: ('id' must name a record|.* whole numbers.* Got )"):
             labels({"id": odd, "entities": [[0, 4, "P"]]})
 
 

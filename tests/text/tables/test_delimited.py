@@ -225,10 +225,10 @@ def test_empty_texts_are_written_anew_where_they_shall_not_show():
 
 
 def test_ids_are_read_unquoted():
-    """The id of a row is its cell's content, quoted or not."""
+    """The id of a row is its cell's content, quoted or not, as an identity."""
     seen = []
     rewritten("csv", b'"id",text\n"a ""1""",x\n b ,y\n', recording(seen), id_column="id")
-    assert [row.record_id for row in seen] == ['a "1"', " b "]
+    assert [row.record_id for row in seen] == ['a "1"', "b"]
 
 
 def test_header_alone():
@@ -387,7 +387,7 @@ def test_persons_are_read(options):
     """Whose a record is reaches the release also where the column is left out; an empty cell names nobody."""
     seen = []
     rewritten("csv", b'who,text\n"a, b",x\n,y\n a ,z\n 1.0,z\n', recording(seen), person_column="who", **options)
-    assert [row.person for row in seen] == ["a, b", None, "a", "1.0"]
+    assert [row.person for row in seen] == ["a, b", None, "a", "1"]
 
 
 def test_rows_that_are_not_released_leave_nothing():

@@ -204,11 +204,11 @@ def test_several_columns():
 
 
 def test_ids():
-    """Ids are strings or numbers."""
+    """Ids are strings or whole numbers, however these are written."""
     seen = []
-    data = b'{"text":"a","id":"x"}\n{"text":"b","id":7}\n{"text":"c","id":1.50}\n'
+    data = b'{"text":"a","id":"x"}\n{"text":"b","id":7}\n{"text":"c","id":1.5e1}\n'
     rewritten("jsonl", data, recording(seen), id_column="id")
-    assert [row.record_id for row in seen] == ["x", "7", "1.5"]
+    assert [row.record_id for row in seen] == ["x", "7", "15"]
 
 
 @pytest.mark.parametrize(
@@ -241,11 +241,15 @@ def test_malformed(data, message):
         rewritten("jsonl", data)
 
 
-@pytest.mark.parametrize("value", ["null", "true", "[1]", "{}"])
+@pytest.mark.parametrize("value", ["null", "NaN", '" "', "true", "[1]", "{}", "1.5", "1e16", "Infinity", "1e400"])
 def test_ids_that_are_none(value):
-    """An id that is neither a string nor a number is refused."""
-    with pytest.raises(InputError, match=r"line 1 has the record id .*: it must be a string or a number"):
-        rewritten("jsonl", f'{{"text":"a","id":{value}}}'.encode(), id_column="id")
+    """An id that is neither a text nor a whole number is refused, and so is a person but one who is missing."""
+    message = r"line 1(, 'who': Persons and records are named by texts or whole numbers| has no record id in 'who')"
+    with pytest.raises(InputError, match=message):
+        rewritten("jsonl", f'{{"text":"a","who":{value}}}'.encode(), id_column="who")
+    if value not in ("null", "NaN", '" "'):
+        with pytest.raises(InputError, match=message):
+            rewritten("jsonl", f'{{"text":"a","who":{value}}}'.encode(), person_column="who")
 
 
 def test_an_id_that_comes_twice():
@@ -349,7 +353,7 @@ def test_a_new_value_that_the_encoding_lacks_is_escaped():
     assert json.loads(out)["predicted"] == "\ud800"
 
 
-PERSONS = ["a", None, "", " ", 0, 0.0, " 0 ", True]
+PERSONS = ["a", None, "", " ", 0, 0.0, " 0 ", "-0.0"]
 
 
 @pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
@@ -358,7 +362,7 @@ def test_persons_are_read(options):
     seen = []
     table = "".join(json.dumps({"text": "x", "who": who}) + "\n" for who in PERSONS).encode()
     rewritten("jsonl", table, recording(seen), person_column="who", **options)
-    assert [row.person for row in seen] == ["a", None, None, None, "0", "0", "0", "true"]
+    assert [row.person for row in seen] == ["a", None, None, None, "0", "0", "0", "0"]
     with pytest.raises(InputError, match="line 1 has no column 'who', which --person names"):
         rewritten("jsonl", b'{"text": "x"}\n', person_column="who")
 

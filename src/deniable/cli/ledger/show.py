@@ -32,10 +32,10 @@ def run_ledger_show(
 
     The figures are for the owner only: they depend on who has texts in the private tables, and how many.
     """
-    from deniable.ledger.keys import normalize_person
+    from deniable.core.identity import make_identity
     from deniable.ledger.reading import read_spending
 
-    if person is not None and not normalize_person(person):
+    if person is not None and make_identity(person) is None:
         raise InputError("--person is the name of a person. Got a blank one: give a name, or leave it out.")
     ledger = open_ledger(where, key_file)
     spending = read_spending(ledger, person)

@@ -8,6 +8,7 @@ from typing import Any
 
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_input
+from deniable.core.identity import make_identity
 from deniable.measure.entities.sources import EntitySource, ListedWords, SourceCell
 from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, build_span, check_end, find_overlap
 from deniable.text.escapes import Escapes, locate_decoded
@@ -217,12 +218,10 @@ class LabelledSpans(EntitySource):
                 "way."
             )
         reference = fields[way] if names else record
-        is_number = isinstance(reference, int) and not isinstance(reference, bool)
-        if way == "id" and (is_number or isinstance(reference, str)):
-            return str(reference)
-        if way == "id" or not is_number or reference < 0:
-            expected = "a text or an integer" if way == "id" else "an integer from 0 on"
-            raise InputError(f"{location}: {way!r} must be {expected}. Got {shorten_text(repr(reference))}.")
+        if way == "id":
+            return _read_id(location, reference)
+        if not isinstance(reference, int) or isinstance(reference, bool) or reference < 0:
+            raise InputError(f"{location}: 'row' must be an integer from 0 on. Got {shorten_text(repr(reference))}.")
         row: int = reference
         return row
 
@@ -235,6 +234,17 @@ def _parse_object(location: str, line: str) -> dict[str, Any]:
     if not isinstance(fields, dict):
         raise InputError(f"{location} is no object: {_FORM}.")
     return fields
+
+
+def _read_id(location: str, reference: object) -> str:
+    """Return the identity of a record, as the table's column of ids has it."""
+    try:
+        identity = make_identity(reference)
+    except InputError as error:
+        raise InputError(f"{location}: {error}") from None
+    if identity is None:
+        raise InputError(f"{location}: 'id' must name a record. Got {shorten_text(repr(reference))}: give its id.")
+    return identity
 
 
 def _read_column(location: str, fields: dict[str, Any]) -> str | None:

@@ -7,7 +7,7 @@ import pyarrow as pa
 
 from deniable.core.arrays import BoolArray
 from deniable.core.errors import InputError
-from deniable.text.columns import format_name
+from deniable.core.identity import count_float_bits, make_identity
 from deniable.text.tables.layout import TableLayout, batch_records
 from deniable.text.tables.rows import RowColumn, RowReleaser, TextRows, measure_texts
 
@@ -29,6 +29,27 @@ def list_values(table: pa.Table, column: str, layout: TableLayout) -> list[Any]:
             f"The column {column!r} of {layout.name} cannot be read: {reason}. Convert it to strings."
         ) from None
     return values
+
+
+def list_identities(table: pa.Table, column: str, layout: TableLayout) -> list[str | None]:
+    """Return the identities in a column of persons or record ids, None for each null or blank value.
+
+    Raises:
+        InputError: a value names nobody, see `deniable.core.identity`, or cannot be read.
+    """
+    bits, values = count_float_bits(table.schema.field(column).type), list_values(table, column, layout)
+    try:
+        return [make_identity(value, bits) for value in values]
+    except InputError as error:
+        raise InputError(f"The column {column!r} of {layout.name}: {error}") from None
+
+
+def is_identity_type(data_type: pa.DataType) -> bool:
+    """Return whether a column of a type may name persons or records."""
+    if pa.types.is_dictionary(data_type):
+        return is_identity_type(data_type.value_type)
+    is_number = pa.types.is_integer(data_type) or pa.types.is_floating(data_type) or pa.types.is_decimal(data_type)
+    return is_number or is_text_type(data_type)
 
 
 def is_text_type(data_type: pa.DataType) -> bool:
@@ -55,19 +76,16 @@ def extract_rows(tables: list[pa.Table], layout: TableLayout) -> TextRows:
     """Return the ids and the texts of groups.
 
     Raises:
-        InputError: a row without an id.
+        InputError: a row without an id, or an id or a person that names nobody, see `deniable.core.identity`.
     """
     table = pa.concat_tables([group.select(layout.read_columns) for group in tables])
-    ids = persons = None
-    if layout.id_column is not None:
-        ids = list_values(table, layout.id_column, layout)
-        if None in ids:
-            raise InputError(f"The id column {layout.id_column!r} of {layout.name} holds a null: give every row an id.")
-        ids = list(map(str, ids))
-    if layout.person_column is not None:
-        persons = list(map(format_name, list_values(table, layout.person_column, layout)))
+    ids, persons = (
+        None if column is None else list_identities(table, column, layout)
+        for column in (layout.id_column, layout.person_column)
+    )
+    record_ids = None if ids is None else layout.require_ids(ids)
     columns = {column: read_texts(table, column, layout) for column in layout.columns}
-    return TextRows(len(table), columns, ids, persons)
+    return TextRows(len(table), columns, record_ids, persons)
 
 
 def read_texts(table: pa.Table, column: str, layout: TableLayout) -> pa.LargeStringArray:

@@ -1,4 +1,4 @@
-"""Whole columns of a table in memory, for measuring: texts, labels, authors."""
+"""Whole columns of a table in memory, for measuring: texts, labels, authors, persons."""
 
 import dataclasses
 import os
@@ -9,7 +9,8 @@ import pyarrow as pa
 
 from deniable.core.errors import InputError
 from deniable.core.files import open_input
-from deniable.text.columns import format_cell, is_null
+from deniable.core.identity import DOUBLE_BITS, count_float_bits, is_null, make_identity
+from deniable.text.columns import format_cell
 from deniable.text.tables import delimited, detect_table_format, plain_text
 from deniable.text.tables.arrow import list_values
 from deniable.text.tables.decoding import DecodedSource
@@ -25,11 +26,12 @@ def read_columns(path: str, layout: TableLayout, table_format: str | None = None
     """Return the columns that a layout names, each with one entry per record; numbers become texts, see `format_cell`.
 
     An empty csv cell is the empty text; only jsonl and parquet know None. A line of jsonl that is no object, or lacks
-    a column, and a value that is no text or number are None too: each is a record that holds nothing there.
+    a column, and a value that is no text or number are None too: each is a record that holds nothing there. Persons and
+    record ids become identities, and are None where they name nobody, see `deniable.core.identity`.
 
     Args:
         path: the table, or ``-`` for standard input.
-        layout: columns, delimiter and encoding; its id column is not read.
+        layout: columns, those of ids and persons among them, delimiter and encoding.
         table_format: a name from `TABLE_FORMATS`; None for the one that the ending stands for.
 
     Raises:
@@ -62,10 +64,12 @@ def _read_plain_text(stream: BinaryIO, layout: TableLayout) -> TextColumns:
 
 def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     """Read a csv or tsv; a row of which it is not known where its cells stand is read as nulls."""
-    columns: TextColumns = {column: [] for column in layout.columns}
+    columns: TextColumns = {column: [] for column in layout.read_columns}
     first_error: InputError | None = None
     usable_rows = 0
-    for row in delimited.read_delimited_rows(stream, layout):
+    # Each column is read as it stands: a row without an id has its texts all the same.
+    plain_layout = dataclasses.replace(layout, columns=layout.read_columns, id_column=None, person_column=None)
+    for row in delimited.read_delimited_rows(stream, plain_layout):
         if isinstance(row, InputError):
             first_error = first_error or row
             cells: dict[str, str | None] = {}
@@ -73,7 +77,7 @@ def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
             usable_rows += 1
             cells = dict(row.cells)
         for column, values in columns.items():
-            values.append(cells.get(column))
+            values.append(_convert_to_text(cells.get(column), column, layout))
     if first_error is not None and not usable_rows:
         raise first_error
     return columns
@@ -83,17 +87,18 @@ def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     file = open_parquet(stream, layout)
     layout.check_columns(file.schema_arrow.names)
     try:
-        table = file.read(columns=list(layout.columns))
+        table = file.read(columns=layout.read_columns)
     except RuntimeError as error:  # Arrow has no class for it
         raise pa.ArrowInvalid(str(error)) from None
-    return {
-        column: [_convert_to_text(value, column, layout) for value in list_values(table, column, layout)]
-        for column in layout.columns
-    }
+    texts: TextColumns = {}
+    for column in layout.read_columns:
+        bits = count_float_bits(table.schema.field(column).type)
+        texts[column] = [_convert_to_text(value, column, layout, bits) for value in list_values(table, column, layout)]
+    return texts
 
 
 def _read_jsonl(stream: BinaryIO, layout: TableLayout) -> TextColumns:
-    columns: TextColumns = {column: [] for column in layout.columns}
+    columns: TextColumns = {column: [] for column in layout.read_columns}
     first_errors: dict[str, InputError] = {}
     for number, raw in read_numbered_lines(DecodedSource(stream, layout)):
         if not raw.strip(" \t\r\n"):
@@ -101,7 +106,7 @@ def _read_jsonl(stream: BinaryIO, layout: TableLayout) -> TextColumns:
         location = f"{layout.name} line {number}"
         for column, values in columns.items():
             try:
-                members = parse_members(raw, dataclasses.replace(layout, columns=[column]), location)
+                members = parse_members(raw, TableLayout(layout.name, [column]), location)
                 value = next(value for key, value, *_ in members if key == column)
                 values.append(_convert_to_text(value, column, layout))
             except InputError as error:
@@ -113,7 +118,17 @@ def _read_jsonl(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     return columns
 
 
-def _convert_to_text(value: Any, column: str, layout: TableLayout) -> str | None:  # noqa: ANN401 - whatever a table holds
+def _convert_to_text(
+    value: Any,  # noqa: ANN401 - whatever a table holds
+    column: str,
+    layout: TableLayout,
+    float_bits: int = DOUBLE_BITS,
+) -> str | None:
+    if column in (layout.id_column, layout.person_column):
+        try:
+            return make_identity(value, float_bits)
+        except InputError:
+            return None
     if isinstance(value, bytes | list | dict):
         shown = repr(value)[:40]
         raise InputError(f"The column {column!r} of {layout.name} holds {shown}, no text: convert it to strings.")

@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from typing import BinaryIO
 
 from deniable.core.errors import InputError
-from deniable.text.columns import format_name
+from deniable.core.identity import make_identity
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
     CellMaker,
@@ -109,7 +109,7 @@ def read_delimited_rows(stream: BinaryIO, layout: TableLayout) -> Iterator[TextR
     for line in parsed_lines:
         if header.is_record(line):
             try:
-                yield _extract_row(_check_cell_count(line, len(header.names), layout), header)
+                yield _extract_row(_check_cell_count(line, len(header.names), layout), header, layout)
             except InputError as error:
                 yield error
 
@@ -141,9 +141,12 @@ def _read_header(lines: "Iterator[_DelimitedLine]", source: DecodedSource, layou
     return _Header(leading_text, header_line, names, text_indices, id_index, person_index, is_dropped)
 
 
-def _extract_row(line: _DelimitedLine, header: _Header) -> TextRow:
-    record_id = None if header.id_index is None else line.cell(header.id_index)
-    person = None if header.person_index is None else format_name(line.cell(header.person_index))
+def _extract_row(line: _DelimitedLine, header: _Header, layout: TableLayout) -> TextRow:
+    record_id, person = (
+        None if index is None else make_identity(line.cell(index)) for index in (header.id_index, header.person_index)
+    )
+    if header.id_index is not None and record_id is None:
+        raise InputError(f"{layout.name} line {line.number} has no record id in {layout.id_column!r}: give it one.")
     return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices], person)
 
 
@@ -160,7 +163,7 @@ def _release_batch(
     batch: list[_DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
 ) -> bytes:
     """Return the rows of a window with new texts."""
-    records = [_extract_row(line, header) for line in batch if header.is_record(line)]
+    records = [_extract_row(line, header, layout) for line in batch if header.is_record(line)]
     released = release_rows(TextRows.of(records)) if records else ReleasedRows({})
     columns = [list_column(released.columns[header.names[index]]) for index in header.text_indices] if records else []
     new_texts, is_released = zip(*columns, strict=True), iter(released.list_released(len(records)))
@@ -211,7 +214,7 @@ def extend_delimited_table(
     sink.write(source.encode(header.leading_text + append_cells(header.line, tuple(new_columns))))
     checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
     for batch in batch_records(checked_lines, lambda line: len(line.raw)):
-        new_cells = iter(make_cells([_extract_row(line, header) for line in batch if header.is_record(line)]))
+        new_cells = iter(make_cells([_extract_row(line, header, layout) for line in batch if header.is_record(line)]))
         lines = [append_cells(line, next(new_cells)) if header.is_record(line) else line.raw for line in batch]
         sink.write(source.encode("".join(lines)))
 

@@ -7,7 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any, BinaryIO
 
 from deniable.core.errors import InputError
-from deniable.text.columns import format_name
+from deniable.core.identity import make_identity
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
     CellMaker,
@@ -122,9 +122,10 @@ def _extract_row(members: list[JsonMember], layout: TableLayout, location: str) 
         if value is not None and not isinstance(value, str):
             shown = json.dumps(value)[:40]
             raise InputError(f"{location} has no text in {key!r} but {shown}: it must be a string or null.")
-    persons = [value for key, value, *_ in members if key == layout.person_column]
-    person = format_name(persons[0]) if persons else None
-    return TextRow(_get_record_id(members, layout, location), cells, person)
+    record_id = _find_identity(members, layout.id_column, location)
+    if layout.id_column is not None and record_id is None:
+        raise InputError(f"{location} has no record id in {layout.id_column!r}: give it one.")
+    return TextRow(record_id, cells, _find_identity(members, layout.person_column, location))
 
 
 def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMember]:
@@ -160,13 +161,16 @@ def parse_members(raw: str, layout: TableLayout, location: str) -> list[JsonMemb
     return members
 
 
-def _get_record_id(members: list[JsonMember], layout: TableLayout, location: str) -> str | None:
-    if layout.id_column is None:
-        return None
-    (record_id,) = [value for key, value, *_ in members if key == layout.id_column]
-    if isinstance(record_id, bool) or not isinstance(record_id, str | int | float):
-        raise InputError(f"{location} has the record id {record_id!r}: it must be a string or a number.")
-    return str(record_id)
+def _find_identity(members: list[JsonMember], column: str | None, location: str) -> str | None:
+    """Return the identity in a member of an object; None without a column, or where it names nobody.
+
+    Raises:
+        InputError: no cell like it names anybody.
+    """
+    try:
+        return next((make_identity(value) for key, value, *_ in members if key == column), None)
+    except InputError as error:
+        raise InputError(f"{location}, {column!r}: {error}") from None
 
 
 def _scan_members(raw: str) -> Iterator[JsonMember]:

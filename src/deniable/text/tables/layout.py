@@ -46,6 +46,7 @@ class TableLayout:
         dropped: names of columns that the released table lacks.
         copied: names of the columns that it has beside texts and ids; None for all but the dropped ones.
         person_column: name of the column that says whose record a row is, which is read for the owner alone; or None.
+            Persons and record ids are read as identities, see `deniable.core.identity`.
     """
 
     name: str
@@ -130,6 +131,15 @@ class TableLayout:
                 f"A ledger counts what persons spend, and {self.name} has no column of persons: name it, with --person "
                 "on the command line."
             )
+
+    def require_ids(self, identities: Sequence[str | None]) -> list[str]:
+        """Return the identities of records, or raise `InputError` where one names none."""
+        ids = [identity for identity in identities if identity is not None]
+        if len(ids) < len(identities):
+            raise InputError(
+                f"The id column {self.id_column!r} of {self.name} holds a null or a blank: give every row an id."
+            )
+        return ids
 
     def check_copied_columns(self) -> None:
         """Raise `InputError` where the columns to leave out, or to copy, are at odds with texts and ids."""

@@ -17,7 +17,10 @@ RowColumn = Union[list[str | None], pa.LargeStringArray]  # noqa: UP007 - Arrow'
 
 @dataclasses.dataclass(frozen=True, slots=True)
 class TextRow:
-    """One record: its id, if the table names one, its texts with their columns, and whose it is, where that is read."""
+    """One record: its id, if the table names one, its texts with their columns, and whose it is, where that is read.
+
+    Record and person are identities, see `deniable.core.identity`.
+    """
 
     record_id: str | None
     cells: list[tuple[str, str | None]]
@@ -31,8 +34,8 @@ class TextRows:
     Attributes:
         count: R.
         columns: the R texts of each column.
-        record_ids: their ids, if the table names any.
-        persons: whose they are, where that is read.
+        record_ids: their identities, if the table names any.
+        persons: identities of whose they are, where that is read.
     """
 
     count: int
