@@ -154,7 +154,8 @@ class TestRewrite:
         with buffers(chunk=16, window=90):
             result = rewrite("--method", "tokens", "--epsilon", "8", "--person", "who", "--over-budget", "drop")
         assert result.code == 0
-        assert "3 rows left out, which the budget does not cover: rows 3, 5 and 6\n" in result.err
+        assert "2 rows left out, which the budget does not cover: rows 3 and 5\n" in result.err
+        assert "1 row left out, which names no person: row 6\n" in result.err
         assert "2 rows with more than 12 tokens, of which only the first were used: rows 4 and 8;" in result.err
 
     def test_gaussian_noise(self, rewrite, ledger):

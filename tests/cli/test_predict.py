@@ -76,6 +76,19 @@ def test_csv(predict, place):
     assert {path.name for path in place.iterdir()} >= {"o.csv"}
 
 
+def test_rows_that_a_quote_would_swallow(predict, place):
+    """A table without quotes keeps its rows and bytes with --quoting none, and is refused without it."""
+    table = 'text\tn\na good film\t"x\nthe plot was awful\ty\nzork\tz"\n'
+    (place / "q.tsv").write_text(table)
+    result = predict("q.tsv", "oq.tsv")
+    assert result.code == 2
+    assert "line 2: the quoted cell of 'n' spans lines that would be rows of their own" in result.err
+    assert not (place / "oq.tsv").exists()
+    assert predict("q.tsv", "oq.tsv", "--quoting", "none").code == 0
+    lines = (place / "oq.tsv").read_text().splitlines()
+    assert [line.rsplit("\t", 2)[0] for line in lines] == table.splitlines()
+
+
 def test_jsonl_through_pipes(predict):
     """Between pipes the rows go to standard output and everything else to standard error."""
     table = "".join(json.dumps({"text": text, "n": row}) + "\n" for row, text in enumerate(TEXTS)).encode()

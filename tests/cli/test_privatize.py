@@ -276,6 +276,30 @@ def test_delimiters_and_formats(privatize, place):
     assert (place / "out").read_bytes().endswith(b"\t1\n")
 
 
+@pytest.mark.parametrize(("kind", "delimiter"), [("csv", ","), ("tsv", "\t")])
+@pytest.mark.parametrize("is_piped", [False, True])
+def test_no_text_leaves_in_a_copied_cell(privatize, place, kind, delimiter, is_piped):
+    """Rows between a quote and a later one in a copied column are refused, unless it is said what quotes are."""
+    rows = [["id", "text", "note"], *([f"{n}", f"the food in london was {n}", "x"] for n in range(9))]
+    rows[3][2], rows[7][2] = '"x', 'x"'
+    table = "".join(delimiter.join(row) + "\n" for row in rows).encode()
+    (place / f"q.{kind}").write_bytes(table)
+    output = "-" if is_piped else f"qo.{kind}"
+
+    def run(*arguments):
+        return privatize("--certificate", "q.json", "--force", *arguments, source=f"q.{kind}", output=output)
+
+    result = run()
+    assert (result.code, result.out) == (2, b"")
+    assert "line 4: the quoted cell of 'note' spans lines that would be rows of their own" in result.err
+    assert not (place / f"qo.{kind}").exists()
+    result = run("--quoting", "none")
+    assert result.code == 0
+    released = (result.out if is_piped else (place / output).read_bytes()).decode().splitlines()
+    assert [line.rsplit(delimiter, 1)[1] for line in released] == [row[2] for row in rows]
+    assert not any("london" in line.split(delimiter)[2] for line in released)
+
+
 @pytest.mark.parametrize("encoding", ["cp1252", "latin-1", "utf-16"])
 def test_encodings(privatize, place, encoding):
     """The output has the input's encoding."""

@@ -10,6 +10,8 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
+from deniable.cli import options
+from deniable.cli.choices import QuotingName
 from deniable.cli.tables import OUTPUT_FORMATS, TableFormat, encode_rows, parse_output_format, read_table_columns
 from deniable.core.errors import InputError
 
@@ -21,7 +23,8 @@ def read_back(data, kind):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"t.{kind}"
         path.write_bytes(data)
-        return read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8"))["text"]
+        quoting = QuotingName.STANDARD if kind in ("csv", "tsv") else None
+        return read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8", quoting))["text"]
 
 
 @pytest.mark.parametrize("kind", OUTPUT_FORMATS)
@@ -75,3 +78,44 @@ def test_other_endings(name):
     """Any other ending is refused with those that are known."""
     with pytest.raises(InputError, match=r"must end in \.csv, \.tsv, \.jsonl, \.parquet"):
         parse_output_format(name)
+
+
+SWALLOWED = 'id\ttext\tlabel\n1\tthe food was good\t"a\n2\tsecret words of anna\tb\n3\tlondon was bad\tb"\n'
+
+
+def test_a_label_that_swallows_rows(tmp_path):
+    """Commands that only read a table refuse one whose rows a quote swallows, and read all rows without quotes."""
+    path = tmp_path / "in.tsv"
+    path.write_text(SWALLOWED)
+    for names in (["text"], ["text", "label"]):
+        with pytest.raises(InputError, match=r"line 2: .*--quoting none"):
+            read_table_columns(str(path), names, TableFormat(None, None, "utf-8"))
+    columns = read_table_columns(str(path), ["text", "label"], TableFormat(None, None, "utf-8", QuotingName.NONE))
+    assert columns["label"] == ['"a', "b", 'b"']
+    merged = read_table_columns(str(path), ["text", "label"], TableFormat(None, None, "utf-8", QuotingName.STANDARD))
+    assert len(merged["text"]) == 1
+
+
+def test_swallowed_rows_are_named(tmp_path, capsys):
+    """Where quotes seem to be meant all the same, the owner is told of cells that look like rows."""
+    path = tmp_path / "in.csv"
+    path.write_text('text,n\n"a, b",1\n"c, d",2\n"e,3\nf",4\n')
+    assert len(read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8"))["text"]) == 3
+    assert "warning (for you only): " in (said := capsys.readouterr().err)
+    assert "line 4: a quoted cell of 'text' with lines that would be rows without quotes" in said
+
+
+def test_a_txt_file_for_columns(tmp_path):
+    """Columns of a file of lines are refused with the kind of file that has some, also where a command needs them."""
+    (tmp_path / "in.txt").write_text("the food\n")
+    with pytest.raises(InputError, match=r"or give a csv, tsv, jsonl or parquet with the columns 'text', 'label'"):
+        read_table_columns(str(tmp_path / "in.txt"), ["text", "label"], TableFormat(None, None, "utf-8"))
+
+
+def test_every_command_that_reads_tables_has_the_option():
+    """Whatever takes a delimiter takes the reading of quotes."""
+    commands = Path(options.__file__).parent.rglob("*.py")
+    sources = [path.read_text(encoding="utf-8") for path in commands]
+    readers = [source for source in sources if "delimiter: DelimiterOption" in source]
+    assert len(readers) > 8
+    assert all("quoting: QuotingOption" in source and "encoding, quoting)" in source for source in readers)

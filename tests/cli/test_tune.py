@@ -171,7 +171,8 @@ def test_tables(tune, run, place, kind):
         pq.write_table(pa.table({"review text": texts}), place / source)
     elif kind == "odd":
         source, options = "my 'table'.data", ["--format", "csv", "--delimiter", "\\t", "--encoding", "latin-1"]
-        (place / source).write_bytes("review text\tn\nthe food was\t1\n\u00fc dog\t2\n".encode("latin-1"))
+        options += ["--quoting", "none"]
+        (place / source).write_bytes('review text\tn\nthe food was\t"1\n\u00fc dog\t2"\n'.encode("latin-1"))
     elif kind == "jsonl":
         (place / source).write_text("".join(json.dumps({"review text": text}) + "\n" for text in texts))
     else:

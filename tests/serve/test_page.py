@@ -315,6 +315,7 @@ def test_tables_are_read_as_programs_write_them(open_page):
         ("x.pdf", "a", "must end in .csv"),
         ("x.csv", "a,b\n1\n", "Row 1 has 1 cells, the header 2"),
         ("x.csv", 'a\n"b"c\n', "has a quote inside a cell"),
+        ("x.csv", 'id,text\n"1,a\n2",b\n', 'A quoted cell of "id" spans lines that would be rows of their own'),
         ("x.csv", "a\n", "no rows"),
         ("x.jsonl", '{"a": "b"}\n[1]\n', "Line 2 is no JSON object"),
         ("x.jsonl", "", "no rows"),

@@ -301,7 +301,7 @@ def test_numbers_and_addresses_are_whole(text, expected):
 @given(ANY_ADDRESS)
 @example("a@b.c/d e")
 def test_whole_words_lose_nothing_and_hold_no_space(text):
-    """Joined, the parts are the text; no word holds white space; no more passes than by the plain grammar."""
+    """Joined, the parts are the text; no word holds a space; no more passes than by the plain grammar."""
     parts = split_words(text, "whole")
     assert "".join(parts) == text
     assert all(word and not any(letter.isspace() for letter in word) for word in parts[1::2])
@@ -313,7 +313,7 @@ def test_whole_words_lose_nothing_and_hold_no_space(text):
 @given(ANY_TEXT | ANY_PIECES)
 def test_text_without_digits_and_addresses_is_cut_alike(text):
     """Where there is no digit, no at sign, slash or full stop, the two grammars agree."""
-    cleaned = "".join(letter for letter in text if letter not in "@./" and not letter.isdigit())
+    cleaned = "".join(letter for letter in text if letter not in "@./" and unicodedata.category(letter)[0] != "N")
     assert split_words(cleaned, "whole") == split_words(cleaned)
 
 
@@ -374,11 +374,66 @@ def test_invisible_characters_around_a_number(number):
     assert is_number(fold_word(number))
 
 
+_DIGITS = st.characters(categories=["Nd", "No", "Nl"])
+_NUMBER_SIGNS = st.one_of(
+    st.sampled_from(".,:/'_-"),
+    st.characters(categories=["Pc", "Pd", "Po", "Ps", "Pe", "Pi", "Pf", "Sm", "Sc", "Sk"], min_codepoint=128),
+    st.sampled_from("\u00a0\u2007\u202f"),
+)
+
+
+@given(st.text(_DIGITS, min_size=1), st.lists(st.tuples(_NUMBER_SIGNS, st.text(_DIGITS, min_size=1)), max_size=4))
+@example("٥", [("٬", "٠"), ("٫", "1")])
+def test_numbers_of_any_script_are_whole(first, rest):
+    """Digits of any scripts with one sign between them, of any script too, are one word, and it is a number."""
+    number = first + "".join(map("".join, rest))
+    assert split_words(f"at {number} or", "whole") == ["", "at", " ", number, " ", "or", ""]
+    assert is_number(fold_word(number))
+
+
+@pytest.mark.parametrize(
+    "number",
+    [
+        "٥٥٥-٠١٢٣",
+        "١٬٢٣٤٫٥٦",
+        "٢٠٢٤/٠٥/٠٦",
+        "१२,३४,५६७.८९",
+        "१०:३०",
+        "２０２４－０５－０６",
+        "１，２３４．５",
+        "１０：３０",
+        "৫৫৫–০১২৩",
+        "1\u2212٢",
+        "1\u202f234,5",
+        "10⁻³",
+        "555\u201101\u201023",
+        "1’000’000",
+        "5\u200b-\u200b5",
+        "٥\u200f-\u200f٥",
+        "½/¾",
+        "1·5",
+        "5€30",
+    ],
+)
+def test_numbers_of_other_scripts(number):
+    """Numbers as they are written elsewhere are one word each; the signs around them are not theirs."""
+    assert split_words(f"(+{number}), a", "whole")[1::2] == [number, "a"]
+    assert is_number(fold_word(number))
+
+
+@pytest.mark.parametrize("text", ["1 2", "1\x0b2", "1\u20032", "1\u30002", "1\t2", "1, 2", "1--2", "1،\u00a02", "1+2"])
+def test_what_is_no_number_together(text):
+    """White space that breaks, two signs, or a sign of ASCII that numbers do not hold, stand between two numbers."""
+    assert split_words(text, "whole")[1::2] == ["1", "2"]
+    assert split_words(text.replace("2", "٢"), "whole")[1::2] == ["1", "٢"]
+
+
 def test_stand_ins_of_ascii_are_itself():
-    """Every character has one ASCII stand-in, that of an ASCII character is the character."""
+    """Every character has one ASCII stand-in, that of an ASCII character is itself; the vertical tab lends its own."""
     ascii_characters = "".join(map(chr, range(128)))
-    assert grammar_module.find_stand_ins(ascii_characters) == ascii_characters
+    assert grammar_module.find_stand_ins(ascii_characters) == ascii_characters.replace("\x0b", " ")
     assert grammar_module.find_stand_ins("é\u200b✓\u3000’") == "a\x02\x01 '"
+    assert grammar_module.find_stand_ins("٣²½Ⅷ٫\u2212\u00a0\u2003") == "0000\x0b\x0b\x0b "
 
 
 @pytest.mark.parametrize(
@@ -387,7 +442,7 @@ def test_stand_ins_of_ascii_are_itself():
         (grammar_module.LETTER_BIT, "\x020123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
         (grammar_module.DIGIT_BIT, "0123456789"),
         (grammar_module.PLAIN_SEPARATOR_BIT, ",.:"),
-        (grammar_module.WHOLE_SEPARATOR_BIT, "',-./:_"),
+        (grammar_module.WHOLE_SEPARATOR_BIT, "\x0b',-./:_"),
     ],
 )
 def test_kinds_of_stand_ins(bit, members):

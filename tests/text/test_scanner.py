@@ -27,6 +27,13 @@ PIECES = [
     ".museum",
     "\x1f",
     "\t",
+    "\x0b",
+    "٣",
+    "５",
+    "²",
+    "٫",
+    "－",
+    "\u202f",
 ]
 texts = st.lists(st.sampled_from(PIECES) | st.text(st.characters(codec=None), max_size=3), max_size=12).map("".join)
 
@@ -57,10 +64,12 @@ def test_all_characters_are_known_alike():
 
 
 @pytest.mark.parametrize("rule", ["plain", "whole"])
-@pytest.mark.parametrize("pattern", ["{}", "a{}b", "1{}1", "n{}t", "a.{}", "{0}{0}a", "a'{}", "w{}.b"])
+@pytest.mark.parametrize(
+    "pattern", ["{}", "a{}b", "1{}1", "n{}t", "a.{}", "{0}{0}a", "a'{}", "w{}.b", "٣{}\u200b5", "1{}٣"]
+)
 def test_every_kind_of_character_is_cut_alike(rule, pattern):
     """Each ASCII character and some others, in the places where they matter, are cut as the expressions cut them."""
-    characters = [*map(chr, range(128)), *ODD_PIECES]
+    characters = [*map(chr, range(128)), *ODD_PIECES, *"٣５²٫，－−\u00a0\u2003"]
     strings = [pattern.format(character) for character in characters]
     assert split(strings, rule) == [grammar.split_words(string, rule) for string in strings]
 

@@ -65,8 +65,13 @@ class LedgerChoice:
             )
         return ledger
 
-    def require_persons(self, column: str | None) -> None:
-        """Raise `InputError` where there is a ledger and no column of persons."""
+    def require_persons(self, column: str | None, format_name: str | None = None) -> None:
+        """Raise `InputError` where there is a ledger and no column of persons, or none that a format could have."""
+        if self.location is not None and format_name == "txt":
+            raise InputError(
+                "--ledger needs a column of persons, and a txt file has none: leave it out, or give a csv, tsv, jsonl "
+                "or parquet."
+            )
         if self.location is not None and column is None:
             raise InputError("--ledger counts what persons spend: name their column with --person.")
 
@@ -119,10 +124,15 @@ def report_charges(counts: "ChargeCounts") -> None:
     """Say what a ledger was charged for, and which rows were left out."""
     line = f"ledger: {counts.charged:,} texts charged, {counts.known:,} charged before, which cost nothing again"
     typer.echo(f"for you only   {line}", err=True)
-    if counts.left_out_rows:
-        rows = counts.left_out_rows
-        typer.echo(
-            f"for you only   {format_row_count(rows)} left out, which the budget does not cover: "
-            f"{format_row_numbers(rows)}",
-            err=True,
-        )
+    nameless = set(counts.nameless_rows)
+    uncovered_rows = [row for row in counts.left_out_rows if row not in nameless]
+    _report_left_out(uncovered_rows, "the budget does not cover")
+    names = "name" if len(counts.nameless_rows) > 1 else "names"
+    _report_left_out(counts.nameless_rows, f"{names} no person")
+
+
+def _report_left_out(rows: list[int], reason: str) -> None:
+    """Say which rows were left out, and why; nothing for no rows."""
+    if rows:
+        line = f"{format_row_count(rows)} left out, which {reason}: {format_row_numbers(rows)}"
+        typer.echo(f"for you only   {line}", err=True)

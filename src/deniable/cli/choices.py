@@ -71,6 +71,13 @@ class TableFormatName(enum.StrEnum):
     TXT = "txt"
 
 
+class QuotingName(enum.StrEnum):
+    """What quotes mean in csv and tsv: those of `deniable.text.tables.layout.Quoting`."""
+
+    STANDARD = "standard"
+    NONE = "none"
+
+
 class UnknownWordHandling(enum.StrEnum):
     """What becomes of words outside the vocabulary."""
 

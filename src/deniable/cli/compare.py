@@ -33,6 +33,7 @@ from deniable.cli.options import (
     JsonOption,
     LabelledTableArgument,
     LabelOption,
+    QuotingOption,
     SpaceOption,
     TextColumnOption,
     UnescapeOption,
@@ -190,6 +191,7 @@ def run_compare(
     hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     report: PageOption,
     as_json: JsonOption = False,
@@ -221,7 +223,7 @@ def run_compare(
         rows=limit,
         seed=seed,
     )
-    columns = PrivateColumns(column, label, person, TableFormat(format_, delimiter, encoding))
+    columns = PrivateColumns(column, label, person, TableFormat(format_, delimiter, encoding, quoting))
     load_template()
     _check_options(report, person, max_records, public, public_label)
     check_outputs(
@@ -371,7 +373,7 @@ def _format_next_command(request: _Request, release: "ReleaseResult", plan: "Com
     options |= {"--epsilon": format_exact(release.epsilon)} | (
         {} if release.delta is None else {"--delta": format_exact(release.delta)}
     )
-    options |= request.select("--format", "--delimiter", "--encoding")
+    options |= request.select("--format", "--delimiter", "--quoting", "--encoding")
     path = PurePath(request.source)
     target = find_free_path(str(path.with_name(f"{path.name.removesuffix(endings)}.{output}")))
     given = [part for option in options.items() for part in option]

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deniable.cli.callables import import_callable
 from deniable.cli.options import DATA_PANEL, make_option
+from deniable.cli.owner_remarks import warn_owner
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -74,6 +75,7 @@ def label_measured_texts(
         return None
     source = open_entity_source(argument)
     labelled_texts = label_table(source, texts, record_ids, column, escapes=escapes, rows=rows)
+    warn_owner(source.remarks)
     if not any(labelled_texts[row] for row in rows.tolist()):
         raise InputError(
             f"--entities {argument!r} names nothing in the {len(rows):,} rows that are measured: check it, or leave it "

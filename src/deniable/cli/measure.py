@@ -31,6 +31,7 @@ from deniable.cli.options import (
     MechanismOption,
     MetricOption,
     PriorOption,
+    QuotingOption,
     RecordIdOption,
     SpaceOption,
     TableArgument,
@@ -159,6 +160,7 @@ def run_measure(
     prior: PriorOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: PageOption,
     figures: FiguresOption = None,
@@ -184,7 +186,7 @@ def run_measure(
     figures_path = _resolve_figures_path(output, figures)
     other_inputs = [public_texts, prior, *find_word_files(space, hide), find_entity_file(entities)]
     check_outputs([output, figures_path], [source, *other_inputs], force=force)
-    table_format = TableFormat(format_, delimiter, encoding)
+    table_format = TableFormat(format_, delimiter, encoding, quoting)
     table = read_survey_table(source, (column, label, author), table_format, record_id)
     texts = decode_texts(table.texts, unescape)
     # Refuses what cannot be measured, early.
@@ -194,7 +196,7 @@ def run_measure(
     )
     known_texts = None
     if public_texts is not None:
-        known_texts = read_public_texts(public_texts, column, TableFormat(None, delimiter, encoding))
+        known_texts = read_public_texts(public_texts, column, TableFormat(None, delimiter, encoding, quoting))
         known_texts = decode_texts(known_texts, unescape)
     check_mechanism_epsilon(mechanism, epsilon_values[0])
     word_space = build_space(space, metric, hide)

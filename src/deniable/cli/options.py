@@ -21,6 +21,7 @@ from deniable.cli.choices import (
     MechanismName,
     MetricName,
     OverBudgetHandling,
+    QuotingName,
     TableFormatName,
     UnknownWordHandling,
 )
@@ -277,6 +278,16 @@ DelimiterOption = Annotated[
         "Between cells of csv, tsv.",
         metavar="CHARACTER",
         default_text="comma; tab for tsv",
+    ),
+]
+QuotingOption = Annotated[
+    QuotingName | None,
+    make_option(
+        TABLE_PANEL,
+        "--quoting",
+        f"Of csv and tsv: {list_choices(QuotingName)}. none: a quote is an ordinary character.",
+        metavar="QUOTING",
+        default_text="standard; refuses quoted cells that look like rows",
     ),
 ]
 EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding.")]

@@ -21,6 +21,7 @@ from deniable.cli.options import (
     LabelledTableArgument,
     MetricOption,
     PremiseOption,
+    QuotingOption,
     SpaceOption,
     TextColumnOption,
     TextModelArgument,
@@ -29,7 +30,7 @@ from deniable.cli.options import (
 from deniable.cli.outcome import note_stdout, note_written
 from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.progress import show_bytes_read
-from deniable.cli.tables import TableFormat, check_input_file, parse_delimiter, resolve_format
+from deniable.cli.tables import TableFormat, check_input_file, resolve_format
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -70,6 +71,7 @@ def run_predict(
     hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: PredictedTableOption,
     force: ForceOption = False,
@@ -86,7 +88,7 @@ def run_predict(
     from deniable.registry.models import load_text_predictor
     from deniable.text.table_extension import check_extensible_format, extend_table
 
-    table_format = TableFormat(format_, delimiter, encoding)
+    table_format = TableFormat(format_, delimiter, encoding, quoting)
     format_name = resolve_format(source, output, table_format.name)
     check_extensible_format(format_name)
     layout = _build_layout(source, format_name, table_format, column, premise)
@@ -113,7 +115,7 @@ def run_predict(
     note_written(output)
     for remark in prediction.describe_rows_left_empty():
         typer.echo(remark, err=True)
-    warn_owner(prediction.describe_unknown_words())
+    warn_owner([*layout.remarks, *prediction.describe_unknown_words()])
     typer.echo(f"wrote {output}", err=True)
 
 
@@ -121,16 +123,9 @@ def _build_layout(
     source: str, format_name: str, table_format: TableFormat, column: str, premise: str | None
 ) -> "TableLayout":
     """Return where the texts of a table stand, those to classify before the premises."""
-    from deniable.text.tables.layout import TableLayout
-
     if column == premise:
         raise InputError(f"The column {column!r} cannot be texts and premises at once: name another.")
-    return TableLayout(
-        name="the input" if source == PIPE else source,
-        columns=[column] if premise is None else [column, premise],
-        delimiter=parse_delimiter(format_name, table_format.delimiter),
-        encoding=table_format.encoding,
-    )
+    return table_format.build_layout(source, format_name, [column] if premise is None else [column, premise])
 
 
 class _TablePrediction:

@@ -192,13 +192,14 @@ class PublicFile:
         from deniable.measure.labels import is_blank
         from deniable.persons.classifier_training import PublicTexts
         from deniable.text.columns import format_name
+        from deniable.text.tables import detect_table_format
 
         if self.label is None:
-            cells = read_public_texts(str(self.path), self.text, self.table_format)
+            cells = read_public_texts(str(self.path), self.text, self.table_format, "--public")
             return PublicTexts([str(text) for text in cells if not is_blank(text)]), None if classes is None else (
                 *classes,
             )
-        table_format = dataclasses.replace(self.table_format, name=None)
+        table_format = self.table_format.adapt(detect_table_format(str(self.path)))
         columns = read_table_columns(str(self.path), [self.text, self.label], table_format)
         rows = [row for row, text in enumerate(columns[self.text]) if not is_blank(text)]
         labels = [format_name(columns[self.label][row]) for row in rows]

@@ -40,6 +40,7 @@ from deniable.cli.options import (
     MetricOption,
     OverBudgetOption,
     PriorOption,
+    QuotingOption,
     RecordIdOption,
     SignKeyOption,
     SpaceOption,
@@ -52,7 +53,7 @@ from deniable.cli.options import (
     read_optional_signing_key,
 )
 from deniable.cli.outcome import note_stdout, note_written
-from deniable.cli.owner_remarks import get_escapes
+from deniable.cli.owner_remarks import get_escapes, warn_owner
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import (
     ColumnChoice,
@@ -146,6 +147,7 @@ def run_privatize(
     prior: PriorOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: PrivateTableOption,
     certificate: CertificateOption = None,
@@ -166,21 +168,21 @@ def run_privatize(
     from deniable.text.table_release import privatize_table
 
     ledger_choice = LedgerChoice(ledger, None if ledger is None else key_file, over_budget)
-    ledger_choice.require_persons(person)
     other_inputs = [key_file, sign_key, keep, prior, *find_word_files(space, hide), find_entity_file(entities)]
     files = _build_files(
         (source, output, certificate, sign_key),
-        TableFormat(format_, delimiter, encoding),
+        TableFormat(format_, delimiter, encoding, quoting),
         ColumnChoice(column, record_id, drop, columns, person),
         [*other_inputs, *ledger_choice.list_files()],
         force=force,
         resume=resume,
         has_watcher=entities is not None,
     )
+    ledger_choice.require_persons(person, files.table_format)
     if ledger is not None:
         _check_ledger_options(record_id, test_seed)
     opened_ledger = ledger_choice.open()
-    key = None if ledger is not None else _read_key(key_file, test_seed, record_id)
+    key = None if ledger is not None else _read_key(key_file, test_seed, record_id, files.table_format)
     entity_source = None if entities is None else open_entity_source(entities)
     if entity_source is not None and entity_source.needs_every_row and ledger_choice.drops_rows:
         raise InputError(
@@ -228,6 +230,7 @@ def run_privatize(
     note_written(*files.outputs)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(counts.tally.summary(), err=True)
+    warn_owner(files.layout.remarks)
     if counts.retyped:
         columns_text = ", ".join(map(repr, counts.retyped))
         typer.echo(f"note: equal values, stored as another physical type of parquet, in {columns_text}", err=True)
@@ -238,6 +241,7 @@ def run_privatize(
             typer.echo(line, err=True)
     if watcher is not None:
         typer.echo(watcher.tally.summary(), err=True)
+        warn_owner([] if entity_source is None else entity_source.remarks)
     typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
 
 
@@ -331,7 +335,9 @@ def _check_ledger_options(record_id: str | None, test_seed: int | None) -> None:
         )
 
 
-def _read_key(key_file: Path | None, test_seed: int | None, record_id: str | None) -> str | bytes | None:
+def _read_key(
+    key_file: Path | None, test_seed: int | None, record_id: str | None, format_name: str
+) -> str | bytes | None:
     """Return the key that options name, None for fresh noise.
 
     Raises:
@@ -345,6 +351,11 @@ def _read_key(key_file: Path | None, test_seed: int | None, record_id: str | Non
         return f"seed:{test_seed}"
     if key_file is None:
         return None
+    if format_name == "txt":
+        raise InputError(
+            "--key-file needs a column of record ids, and a txt file has none: leave it out, or give a csv, tsv, jsonl "
+            "or parquet."
+        )
     if record_id is None:
         raise InputError(
             "--key-file needs --id COLUMN: under one key the noise follows the record's id, and row "

@@ -23,6 +23,7 @@ from deniable.cli.options import (
     LedgerKeyOption,
     LedgerOption,
     OverBudgetOption,
+    QuotingOption,
     SignKeyOption,
     TableArgument,
     TestSeedOption,
@@ -120,6 +121,7 @@ def run_rewrite(
     unescape: UnescapeOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: RewrittenTableOption,
     certificate: CertificateOption = None,
@@ -142,14 +144,14 @@ def run_rewrite(
     method_options = check_method_options(method.value, delta=delta, max_draws=maximum_tokens)
     check_positive(method.value, "epsilon", epsilon)
     ledger_choice = LedgerChoice(ledger, key_file, over_budget)
-    ledger_choice.require_persons(person)
     if ledger is not None and test_seed is not None:
         raise InputError("--test-seed hides nothing, and --ledger counts what is hidden: leave out one of them.")
-    table_format = TableFormat(format_, delimiter, encoding)
+    table_format = TableFormat(format_, delimiter, encoding, quoting)
     column_choice = ColumnChoice(column, None, drop, columns, person)
     paths = (source, output, certificate, sign_key)
     read_paths: list[str | Path] = [model, *ledger_choice.list_files()]
     files = _build_table_files(paths, column_choice, table_format, read_paths, force=force)
+    ledger_choice.require_persons(person, files.table_format)
     opened_ledger = ledger_choice.open()
     rewriter = load_rewriter(model)
     if maximum_tokens is not None and not 1 <= maximum_tokens <= rewriter.limit:
@@ -171,7 +173,7 @@ def run_rewrite(
         report_charges(findings.charges)
     _report_truncated_rows(findings.truncated_rows, rewriting_method)
     unknown_words = describe_unknown_words(findings.unknown_words, findings.words, _OTHER_MODEL)
-    warn_owner([*unknown_words, *describe_markup(findings.markup)])
+    warn_owner([*files.layout.remarks, *unknown_words, *describe_markup(findings.markup)])
     typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
 
 

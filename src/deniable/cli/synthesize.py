@@ -24,6 +24,7 @@ from deniable.cli.options import (
     LedgerKeyOption,
     LedgerOption,
     OverBudgetOption,
+    QuotingOption,
     SignKeyOption,
     TextColumnOption,
     list_choices,
@@ -137,6 +138,7 @@ def run_synthesize(
     test: TestTableOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     rows: RowsOption,
     output: SyntheticTableOption,
@@ -158,7 +160,7 @@ def run_synthesize(
         raise InputError("--public-label is for --public: name the public table too, or leave it out.")
     ledger_choice = LedgerChoice(ledger, key_file, over_budget)
     ledger_choice.require_persons(person)
-    table_format = TableFormat(format_, delimiter, encoding)
+    table_format = TableFormat(format_, delimiter, encoding, quoting)
     public_file = None if public is None else PublicFile(public, column, public_label, table_format)
     training = PrivateTraining(
         source=source,

@@ -8,8 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
+from deniable.cli.choices import QuotingName
+from deniable.cli.owner_remarks import warn_owner
 from deniable.core.errors import InputError
-from deniable.core.files import PIPE
+from deniable.core.files import PIPE, check_stream_name
 from deniable.core.value_lists import parse_list
 
 if TYPE_CHECKING:
@@ -29,11 +31,42 @@ class TableFormat:
         name: a `TableFormatName`; None for what the ending stands for.
         delimiter: of csv and tsv; None for the usual one.
         encoding: of everything but parquet.
+        quoting: of csv and tsv, a `QuotingName`; None where it was not given.
     """
 
     name: str | None
     delimiter: str | None
     encoding: str
+    quoting: QuotingName | None = None
+
+    def adapt(self, format_name: str) -> "TableFormat":
+        """Return how another table is written, of which the format alone is known."""
+        if format_name in ("csv", "tsv"):
+            return dataclasses.replace(self, name=format_name)
+        return TableFormat(format_name, None, self.encoding)
+
+    def build_layout(self, source: str, format_name: str, columns: Sequence[str]) -> "TableLayout":
+        """Return where some columns of a table stand.
+
+        Args:
+            source: path of the table, or - for standard input.
+            format_name: its format.
+            columns: names of the columns that are read.
+
+        Raises:
+            InputError: the format has no delimiter or no quotes, and one was given.
+        """
+        from deniable.text.tables.layout import TableLayout
+
+        if self.quoting is not None and format_name not in ("csv", "tsv"):
+            raise InputError(f"--quoting is for csv and tsv. Got it for {format_name}: leave it out.")
+        return TableLayout(
+            name="the input" if source == PIPE else source,
+            columns=columns,
+            delimiter=parse_delimiter(format_name, self.delimiter),
+            encoding=self.encoding,
+            quoting=None if self.quoting is None else self.quoting.value,
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -63,18 +96,14 @@ def build_release_layout(
     Raises:
         InputError: columns at odds with each other, or with the format.
     """
-    from deniable.text.tables.layout import TableLayout
-
     if format_name == "txt" and (columns.dropped or columns.copied is not None):
         raise InputError("A txt file has no columns, each line is a record: leave out --drop and --columns.")
     if format_name == "txt" and columns.person is not None:
         raise InputError("A txt file has no columns, each line is a record: leave out --person.")
-    layout = TableLayout(
-        name="the input" if source == PIPE else source,
-        columns=resolve_text_columns(format_name, columns.texts, columns.record_id),
+    text_columns = resolve_text_columns(format_name, columns.texts, columns.record_id)
+    layout = dataclasses.replace(
+        table_format.build_layout(source, format_name, text_columns),
         id_column=columns.record_id,
-        delimiter=parse_delimiter(format_name, table_format.delimiter),
-        encoding=table_format.encoding,
         replace_empty=replace_empty,
         dropped=list(dict.fromkeys(columns.dropped or ())),
         copied=None if columns.copied is None else list(dict.fromkeys(parse_list("--columns", columns.copied))),
@@ -106,7 +135,6 @@ def read_table_columns(
     """
     from deniable.text.tables import detect_table_format
     from deniable.text.tables.columns import read_columns
-    from deniable.text.tables.layout import TableLayout
 
     column_names = [column for column in columns if column is not None]
     for column in ({column_names[0]} & {*column_names[1:]}) | ({record_id, person} & {*column_names}):
@@ -117,21 +145,29 @@ def read_table_columns(
     format_name = table_format.name or detect_table_format(source)
     if format_name == "txt" and (column_names != ["text"] or record_id is not None or person is not None):
         raise InputError(
-            "A txt file has no columns, each line is a text: leave out --column, --label, --author and --id."
+            "A txt file has no columns, each line is a text: leave out the options that name some, or give a csv, tsv, "
+            f"jsonl or parquet with the columns {', '.join(map(repr, column_names))}."
         )
-    layout = TableLayout(
-        name="the input" if source == PIPE else source,
-        columns=list(dict.fromkeys(column_names)),
-        delimiter=parse_delimiter(format_name, table_format.delimiter),
-        encoding=table_format.encoding,
+    layout = dataclasses.replace(
+        table_format.build_layout(source, format_name, list(dict.fromkeys(column_names))),
         id_column=record_id,
         person_column=person,
     )
-    return read_columns(source, layout, format_name)
+    text_columns = read_columns(source, layout, format_name)
+    warn_owner(layout.remarks)
+    return text_columns
 
 
-def read_public_texts(source: str, column: str, table_format: TableFormat) -> list[str | None]:
+def read_public_texts(
+    source: str, column: str, table_format: TableFormat, option: str = "--public-texts"
+) -> list[str | None]:
     """Return the texts of a file: of a table the column, of any other file the lines.
+
+    Args:
+        source: path of the file.
+        column: name of the column of texts.
+        table_format: of the private table.
+        option: by which the file was named.
 
     Raises:
         InputError: the file cannot be read, or holds no text.
@@ -142,12 +178,10 @@ def read_public_texts(source: str, column: str, table_format: TableFormat) -> li
         format_name = detect_table_format(source)
     except InputError:
         format_name = "txt"
-    if format_name not in ("csv", "tsv"):
-        table_format = dataclasses.replace(table_format, delimiter=None)
     column_name = "text" if format_name == "txt" else column
-    texts = read_table_columns(source, [column_name], dataclasses.replace(table_format, name=format_name))[column_name]
+    texts = read_table_columns(source, [column_name], table_format.adapt(format_name))[column_name]
     if not any(text and text.strip() for text in texts):
-        raise InputError(f"The public file {source!r} holds no text: give one with texts, or leave out --public-texts.")
+        raise InputError(f"The public file {source!r} holds no text: give one with texts, or leave out {option}.")
     return texts
 
 
@@ -181,6 +215,8 @@ def resolve_format(source: str, output: str, given_format: str | None) -> str:
     """
     from deniable.text.tables import detect_table_format
 
+    if output != PIPE:
+        check_stream_name(output)
     if given_format is not None:
         return given_format
     formats = [detect_table_format(path) for path in (source, output) if path != PIPE]

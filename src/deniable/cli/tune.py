@@ -22,6 +22,7 @@ from deniable.cli.options import (
     HideOption,
     MetricOption,
     PriorOption,
+    QuotingOption,
     SpaceOption,
     TextColumnOption,
     UnescapeOption,
@@ -181,6 +182,7 @@ def run_tune(
     prior_from_input: InputPriorOption = False,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
 ) -> None:
     """Choose epsilon by its effect: an attacker's success, the share of words kept, or the accuracy of a classifier.
@@ -193,7 +195,7 @@ def run_tune(
         raise InputError("--prior and --prior-from-input exclude each other: leave one of them out.")
     if (goal.option == "--min-accuracy") != (label is not None):
         raise InputError("--min-accuracy and --label belong together: give both, or neither.")
-    table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding))
+    table = _read_table(source, column, label, TableFormat(format_, delimiter, encoding, quoting))
     table = dataclasses.replace(table, texts=decode_texts(table.texts, unescape))
     word_space = build_space(space, metric, hide)
     public_prior = load_word_prior(prior, word_space)
@@ -216,6 +218,7 @@ def run_tune(
         "--prior": prior,
         "--format": format_,
         "--delimiter": delimiter,
+        "--quoting": quoting,
         "--encoding": None if encoding == "utf-8" else encoding,
     }
     epsilons = ",".join(map(format_exact, _list_epsilons_around(choice.result.mechanism)))

@@ -53,7 +53,7 @@ def select_usable_rows(source: str, count: int, reasons: Mapping[str, Iterable[i
             reason_counts.append(f"{format_row_count(unusable_rows)} {reason}")
     if not usable_rows:
         raise InputError(
-            f"No row of the table {source!r} can be used ({'; '.join(reason_counts)}): name its columns, "
+            f"No row of the table {source!r} can be used ({'; '.join(reason_counts)}): name other columns, "
             "or give another table."
         )
     return sorted(usable_rows), remarks

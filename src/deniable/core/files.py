@@ -20,6 +20,7 @@ from contextvars import ContextVar
 from pathlib import Path
 from typing import BinaryIO, TextIO, cast
 
+from deniable.core.contents import GZIP_MAGIC, START_BYTES, ZSTD_MAGIC, describe_content
 from deniable.core.errors import InputError
 from deniable.core.locks import try_lock
 
@@ -27,6 +28,7 @@ _PUBLISHED: ContextVar[list[str] | None] = ContextVar("published", default=None)
 
 PIPE = "-"
 """The path that means standard input or standard output."""
+_STREAM_NAME = re.compile(r"/dev/(stdin|stdout|stderr|fd/\d+)|/proc/(self|thread-self|\d+)/fd/\d+")
 _PART_ENDING = re.compile(r"\.[0-9a-f]{8}\.part")
 """Behind the name of an output and a dot in front of it: the hidden file at which it is written."""
 
@@ -79,6 +81,7 @@ def open_input(path: str, report: Callable[[int], None], *, seekable: bool = Fal
             raw = sys.stdin.buffer if path == PIPE else stack.enter_context(Path(path).open("rb"))
             suffix = Path(path).suffix.lower()
             stream = cast("BinaryIO", io.BufferedReader(_CountingReader(raw, report), 1 << 20))
+            _check_compression(path, suffix)
             if suffix == ".gz":
                 stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=stream)))
             elif suffix == ".zst":
@@ -92,11 +95,28 @@ def open_input(path: str, report: Callable[[int], None], *, seekable: bool = Fal
                 stream = cast("BinaryIO", spool)
             yield stream
     except (gzip.BadGzipFile, zlib.error, EOFError) as error:
-        raise InputError(f"The input {path!r} is not valid gzip data: {error}.") from None
+        raise InputError(f"The input {path!r} is not valid gzip data: {error}. Compress it again.") from None
     except OSError as error:
         if error.errno is not None or Path(path).suffix.lower() != ".zst":
             raise
-        raise InputError(f"The input {path!r} is not valid zst data: {' '.join(str(error).split())}.") from None
+        raise InputError(
+            f"The input {path!r} is not valid zst data: {' '.join(str(error).split())}. Compress it again."
+        ) from None
+
+
+def _check_compression(path: str, suffix: str) -> None:
+    """Raise `InputError` for a file that is not compressed as its name says."""
+    magic = {".gz": GZIP_MAGIC, ".zst": ZSTD_MAGIC}.get(suffix)
+    if magic is None or path == PIPE:
+        return
+    with Path(path).open("rb") as file:
+        start = file.read(START_BYTES)
+    content = None if start.startswith(magic) else describe_content(start)
+    if content is not None:
+        kind = suffix.removeprefix(".").replace("gz", "gzip")
+        raise InputError(
+            f"The input {path!r} is not valid {kind} data: it holds {content[0]}. Rename it as what it is."
+        )
 
 
 @dataclasses.dataclass(frozen=True)
@@ -578,8 +598,18 @@ def _identify_folder(folder: str) -> set[_Identity]:
     return identities
 
 
+def check_stream_name(path: str) -> None:
+    """Raise `InputError` for an output that names a stream of the process, which nothing replaces as a whole."""
+    if _STREAM_NAME.fullmatch(os.path.normpath(path)):
+        raise InputError(
+            f"The output {path!r} is a stream, and outputs appear whole: give - for standard output, or the path of a "
+            "file."
+        )
+
+
 def _check_output(path: str, *, force: bool) -> Path:
     """Return the path of an output that may be written, behind links, else raise `InputError`."""
+    check_stream_name(path)
     target = Path(path)
     if target.is_symlink():
         target = Path(os.path.realpath(target))

@@ -108,7 +108,9 @@ def rewrite_table(
         ),
         report,
     )
-    charges = ChargeCounts(counter.texts if ledger is not None else 0, 0, releaser.left_out_rows)
+    charges = ChargeCounts(
+        counter.texts if ledger is not None else 0, 0, releaser.left_out_rows, releaser.nameless_rows
+    )
     truncated_rows = releaser.find_table_rows(counter.truncated)
     findings = OwnerFindings(truncated_rows, counter.markup, counter.unknown_words, counter.words, charges)
     return certificate, findings

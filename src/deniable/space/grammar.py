@@ -9,15 +9,18 @@ single regular expression over ASCII finds the words of any script, quickly for 
 * white space, punctuation, and the mathematical, currency and modifier symbols are **gaps**.
 
 Contractions are cut as the Penn Treebank and GloVe cut them (do|n't, it|'s, we|'ll), other inner
-apostrophes stay (o'clock), and numbers keep their inner ``. , :`` (1,000  3.14  10:30).
+apostrophes stay (o'clock), and numbers keep their inner ``. , :`` (1,000  3.14  10:30). Digits are those of any script,
+and what else Unicode counts among numbers (superscripts, fractions, Roman numerals).
 
 There are two grammars. The **plain** one is as above: it is that of published vocabularies. Spaces that hide classes of
 words read texts by the **whole** one, in which two more kinds of words are not cut:
 
-* **numbers** begin with a digit and go on over ``. , : / ' _ -`` between digits: 555-0123, 2024-05-06T10:30, 10.0.0.1;
+* **numbers** begin with a digit and go on over one sign between digits: ``. , : / ' _ -``, any gap character beyond
+  ASCII that is no white space (the Arabic separators, dashes, the minus, full-width marks), or a no-break space, which
+  groups digits: 555-0123, 2024-05-06T10:30, 10.0.0.1, \u0661\u066c\u0662\u0663\u0664;
 * **addresses**: e-mail addresses, URLs, domain names, @handles.
 
-No word of either grammar contains white space.
+No word of either grammar contains other white space.
 """
 
 import itertools
@@ -27,13 +30,16 @@ from typing import Literal
 
 Grammar = Literal["plain", "whole"]
 
-_LETTER, _SYMBOL, _JOINER, _GAP = "a", "\x01", "\x02", " "
+_LETTER, _DIGIT, _SYMBOL, _JOINER, _GAP = "a", "0", "\x01", "\x02", " "
+SIGN = "\x0b"
+"""A gap that may stand inside a number; the vertical tab itself, which may not, has a space for its stand-in."""
 _GAP_CATEGORIES = frozenset({"Pc", "Pd", "Ps", "Pe", "Pi", "Pf", "Po", "Sm", "Sc", "Sk", "Zs", "Zl", "Zp"})
 _SYMBOL_CATEGORIES = frozenset({"So", "Cs", "Co", "Cn", "Cc"})
 # They hold an emoji sequence together, and are found inside words of other scripts too.
 _JOINERS = frozenset({0x200C, 0x200D, 0x20E3, 0xFE0E, 0xFE0F, *range(0xE0020, 0xE0080)})
 _SKIN_TONES = range(0x1F3FB, 0x1F400)
 _NEXT_LINE = 0x85
+_NO_BREAK_SPACES = frozenset({0x00A0, 0x2007, 0x202F})
 
 
 class _AsciiClasses(dict[int, str]):
@@ -45,22 +51,20 @@ class _AsciiClasses(dict[int, str]):
 
     @staticmethod
     def _classify(code: int) -> str:
-        if code == ord("’"):
-            return "'"
-        if code in _JOINERS:
-            return _JOINER
-        if code == _NEXT_LINE:
-            return _GAP
         category = unicodedata.category(chr(code))
-        if category == "Cf":  # invisible, and no part of the folded word
+        if code in _JOINERS or category == "Cf":  # the latter are invisible, and no part of the folded word
             return _JOINER
         if category in _SYMBOL_CATEGORIES or code in _SKIN_TONES:
             return _SYMBOL
-        return _GAP if category in _GAP_CATEGORIES else _LETTER
+        if category in _GAP_CATEGORIES:
+            return _GAP if category.startswith("Z") and code not in _NO_BREAK_SPACES else SIGN
+        return _DIGIT if category.startswith("N") else _LETTER
 
 
-# ASCII characters stand for themselves.
-_ASCII_CLASSES = _AsciiClasses({code: chr(code) for code in range(128)})
+# Other ASCII characters stand for themselves.
+_ASCII_CLASSES = _AsciiClasses(
+    {code: chr(code) for code in range(128)} | {ord(SIGN): _GAP, ord("’"): "'", _NEXT_LINE: _GAP}
+)
 
 _WORD_END = r"(?![0-9A-Za-z\x02])"
 _NEGATION = rf"[nN]'[tT]{_WORD_END}"
@@ -75,7 +79,7 @@ _PLAIN_NUMBER = r"[0-9]++(?:[.,:][0-9]++)+"
 _OTHER_WORD = rf"{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*|{_NEGATION}|(?<=[0-9A-Za-z\x02]){_CLITIC}|{_SYMBOLS}"
 _WORD = re.compile(rf"({_PLAIN_NUMBER}|{_OTHER_WORD})")
 
-_NUMBER = r"\x02*+[0-9][0-9A-Za-z\x02]*+(?:[.,:/'_-][0-9][0-9A-Za-z\x02]*+)*"
+_NUMBER = r"\x02*+[0-9][0-9A-Za-z\x02]*+(?:[.,:/'_\x0b-]\x02*+[0-9][0-9A-Za-z\x02]*+)*"
 _GENERIC_DOMAINS = (
     "com|org|net|edu|gov|mil|int|arpa|info|biz|name|pro|mobi|coop|aero|museum|jobs|tel|travel|asia|post|app|blog|cloud|dev"
     "|email|example|invalid|local|localhost|online|shop|site|store|tech|test|top|web|wiki|xyz"
@@ -124,7 +128,7 @@ ANY_CASE, ONE_CASE, LOWER_CASE = 0, 1, 2
 
 def split_words(text: str, grammar: Grammar = "plain") -> list[str]:
     """Return [gap, word, gap, word, ..., gap]; joined they are ``text`` itself."""
-    if text.isascii() and "\x02" not in text:
+    if text.isascii() and "\x02" not in text and SIGN not in text:
         return _choose_pattern(text, grammar).split(text)
     stand_in = text.translate(_ASCII_CLASSES)
     ends = list(itertools.accumulate(map(len, _choose_pattern(stand_in, grammar).split(stand_in))))
@@ -184,10 +188,7 @@ def is_number(word: str) -> bool:
     """Return whether a word of the whole grammar is a number: it begins with a digit of any script."""
     if word.isascii() and word.isalpha():
         return False
-    if _ONE_NUMBER.fullmatch(word.translate(_ASCII_CLASSES)):
-        return True
-    is_digit_first = unicodedata.category(word[:1] or _GAP).startswith("N")
-    return is_digit_first and split_words(word, "whole") == ["", word, ""] and not is_address(word)
+    return bool(_ONE_NUMBER.fullmatch(word.translate(_ASCII_CLASSES)))
 
 
 def is_address(word: str) -> bool:

@@ -123,7 +123,7 @@ def describe_run(
             f"{mechanism.space.metric} has no fingerprint: use a metric and a mechanism of this package, or do not "
             "resume."
         )
-    settings = {name: value for name, value in dataclasses.asdict(layout).items() if name != "name"}
+    settings = {name: value for name, value in dataclasses.asdict(layout).items() if name not in ("name", "remarks")}
     return {
         "journal": _LAYOUT,
         "version": __version__,

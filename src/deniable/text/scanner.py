@@ -23,6 +23,7 @@ from deniable.space.grammar import (
     LETTER_BIT,
     ONE_CASE,
     PLAIN_SEPARATOR_BIT,
+    SIGN,
     SYMBOL_BIT,
     WHOLE_SEPARATOR_BIT,
     Grammar,
@@ -39,7 +40,7 @@ _CODE_POINTS, _PAGE = 0x110000, 256
 SPACE_BIT, STAND_IN_MASK = 0x80, 0x7F
 """What the table of characters says of one: its stand-in, and whether Python calls it white space."""
 _JOINER, _APOSTROPHE, _DOT, _SLASH, _COLON, _AT_SIGN = 0x02, ord("'"), ord("."), ord("/"), ord(":"), ord("@")
-_ASCII_END, _CASE_BIT = 0x80, 0x20
+_ASCII_END, _CASE_BIT, _SIGN = 0x80, 0x20, ord(SIGN)
 _MAX_DOMAIN_LETTERS = 13
 """A name of 13 letters is a number of 64 bits to the base 27."""
 
@@ -111,7 +112,7 @@ class _CharacterTable:
 
     def extend_to(self, data: ByteArray) -> None:
         """Look up the characters of texts."""
-        if not is_ascii_text(data, 0, len(data)):
+        if not is_own_stand_in(data, 0, len(data)):
             is_met = np.zeros(_CODE_POINTS // _PAGE, dtype=np.bool_)
             mark_pages(data, is_met)
             self.extend(np.flatnonzero(is_met))
@@ -192,11 +193,11 @@ def _split_text(text: str, grammar: Grammar, offset: int) -> tuple[npt.NDArray[n
 
 
 @compile_loop
-def is_ascii_text(data: ByteArray, start: int, end: int) -> bool:  # pragma: no cover - compiled
-    """Return whether a text has ASCII characters alone."""
+def is_own_stand_in(data: ByteArray, start: int, end: int) -> bool:  # pragma: no cover - compiled
+    """Return whether each character of a text stands for itself: all are ASCII, and none is the vertical tab."""
     bits = np.uint8(0)
     for at in range(start, end):
-        bits |= data[at]
+        bits |= data[at] | np.uint8(_ASCII_END * (data[at] == _SIGN))
     return bool(bits < _ASCII_END)
 
 
@@ -244,9 +245,9 @@ def _scan_texts(
     count = 0
     for row in range(len(offsets) - 1):
         start, end = offsets[row], offsets[row + 1]
-        is_ascii = is_ascii_text(data, start, end)
+        is_direct = is_own_stand_in(data, start, end)
         stand_ins, first, last = data, start, end
-        if not is_ascii:
+        if not is_direct:
             first, last = 0, _write_stand_ins(data, start, end, tables.characters, scratch, places)
             stand_ins = scratch
         first_words[row] = count
@@ -256,7 +257,7 @@ def _scan_texts(
             continue
         count = word_end
         word_counts[row] = count - first_words[row]
-        if not is_ascii:
+        if not is_direct:
             for word in range(first_words[row], count):
                 starts[word], ends[word] = places[starts[word]], places[ends[word]]
     return count
@@ -461,8 +462,13 @@ def _find_whole_number_end(text: ByteArray, at: int, end: int, kinds: ByteArray)
         return at
     while stop < end and kinds[text[stop]] & LETTER_BIT:
         stop += 1
-    while stop + 1 < end and kinds[text[stop]] & WHOLE_SEPARATOR_BIT and kinds[text[stop + 1]] & DIGIT_BIT:
-        stop += 1
+    while stop < end and kinds[text[stop]] & WHOLE_SEPARATOR_BIT:
+        later = stop + 1
+        while later < end and text[later] == _JOINER:
+            later += 1
+        if later == end or not kinds[text[later]] & DIGIT_BIT:
+            break
+        stop = later
         while stop < end and kinds[text[stop]] & LETTER_BIT:
             stop += 1
     return stop

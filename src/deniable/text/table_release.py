@@ -102,11 +102,13 @@ class ChargeCounts:
         charged: texts that were charged.
         known: texts that had been charged before, and cost nothing again.
         left_out_rows: numbers of the rows, from 0 on, that no budget covered.
+        nameless_rows: numbers of those of them that name no person.
     """
 
     charged: int = 0
     known: int = 0
     left_out_rows: list[int] = dataclasses.field(default_factory=list)
+    nameless_rows: list[int] = dataclasses.field(default_factory=list)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -304,6 +306,7 @@ class TableReleaser:
     ) -> None:
         self.records = 0
         self.left_out_rows: list[int] = []
+        self.nameless_rows: list[int] = []
         self._layout, self._release_cells, self._over_budget = layout, release_cells, over_budget
         self._seen_ids = SeenIds()
 
@@ -313,7 +316,7 @@ class TableReleaser:
         Raises:
             InputError: a record id that was there before.
         """
-        self._note_left_out(self.records, released)
+        self._note_left_out(self.records, rows, released)
         self._resolve_record_ids(rows)
 
     def __call__(self, rows: TextRows) -> ReleasedRows:
@@ -332,7 +335,7 @@ class TableReleaser:
                 is_released[np.flatnonzero(is_released)[error.rows]] = False
                 continue
             released = ReleasedRows(columns, None if is_released.all() else is_released)
-            self._note_left_out(first_number, released)
+            self._note_left_out(first_number, rows, released)
             return released
 
     def find_table_rows(self, released_rows: Sequence[int]) -> list[int]:
@@ -346,10 +349,13 @@ class TableReleaser:
         rows = np.array(released_rows, dtype=np.int64)
         return cast("list[int]", (rows + np.searchsorted(released_before, rows, side="right")).tolist())
 
-    def _note_left_out(self, first_number: int, released: ReleasedRows) -> None:
-        """Remember which rows were left out, of those from a number on."""
+    def _note_left_out(self, first_number: int, rows: TextRows, released: ReleasedRows) -> None:
+        """Remember which rows were left out, of those from a number on, and which of them name no person."""
         if released.is_released is not None:
-            self.left_out_rows += (first_number + np.flatnonzero(~released.is_released)).tolist()
+            places = np.flatnonzero(~released.is_released).tolist()
+            self.left_out_rows += [first_number + place for place in places]
+            persons = rows.persons or [None] * len(rows)
+            self.nameless_rows += [first_number + place for place in places if persons[place] is None]
 
     def _release_columns(self, rows: TextRows) -> NewTexts:
         """Return the new texts of rows that have their ids."""
@@ -461,7 +467,10 @@ class RowPrivatizer:
     @property
     def charges(self) -> ChargeCounts:
         """What a ledger was charged for so far."""
-        return dataclasses.replace(self._charges, left_out_rows=self._release_rows.left_out_rows)
+        releaser = self._release_rows
+        return dataclasses.replace(
+            self._charges, left_out_rows=releaser.left_out_rows, nameless_rows=releaser.nameless_rows
+        )
 
     def _count(self, window: Window) -> None:
         self.tally += window.tally

@@ -2,6 +2,7 @@
 
 import codecs
 import io
+import re
 
 import pytest
 from hypothesis import given
@@ -169,3 +170,43 @@ def test_what_an_encoding_holds(encoding, text, is_encodable):
     """A character that the encoding lacks is told, and a lone surrogate of which no encoding knows."""
     source = DecodedSource(io.BytesIO(b"text"), TableLayout("the table", encoding=encoding))
     assert source.is_encodable(text) == is_encodable
+
+
+SHORT = "id,text\n1,hello w\u00f6rld\n"
+
+
+@pytest.mark.parametrize(
+    ("data", "given", "advice"),
+    [
+        (b"text\n\x81\n", "cp1252", "--encoding latin-1"),
+        (SHORT.encode("cp1252"), "utf-8", "--encoding cp1252"),
+        (b"text\n\x81\n", "utf-8", "--encoding latin-1"),
+        (SHORT.encode(), "ascii", "leave out --encoding"),
+        (SHORT.encode() + b"\xff", "ascii", "--encoding cp1252"),
+        (b"\xef\xbb\xbf" + SHORT.encode(), "cp1252", "leave out --encoding"),
+        (b"\xef\xbb\xbf" + SHORT.encode(), "utf-16", "leave out --encoding"),
+        (SHORT.encode("utf-16"), "utf-8", "--encoding utf-16"),
+        (SHORT.encode("utf-16"), "utf-16-be", "--encoding utf-16"),
+        (SHORT.encode("utf-32"), "utf-8", "--encoding utf-32"),
+        (SHORT.encode("utf-16-le"), "utf-8", "--encoding utf-16-le"),
+        (SHORT.encode("utf-16-be"), "cp1252", "--encoding utf-16-be"),
+        (SHORT.encode("utf-32-be"), "utf-8", "--encoding utf-32-be"),
+        (b"id,text\n1,the food in london was good\n", "utf-16", "leave out --encoding"),
+    ],
+)
+@pytest.mark.parametrize("chunk", [3, 1 << 22])
+def test_what_is_advised_helps(data, given, advice, chunk):
+    """A file in another encoding is refused with one that reads it, which is never the given one."""
+    with pytest.raises(InputError, match=f"{advice}(,.*)?\\.$") as raised:
+        rewritten("txt", data, chunk=chunk, encoding=given)
+    assert f"--encoding {given}." not in str(raised.value)
+    advised = re.search(r"--encoding (\S+)\.", str(raised.value))
+    encoding = "utf-8" if advised is None else advised[1]
+    assert rewritten("txt", data, chunk=chunk, encoding=encoding)[0] == data
+
+
+@pytest.mark.parametrize("encoding", ["utf-32", "utf-32-le", "utf-32-be"])
+def test_four_bytes_a_character(encoding):
+    """UTF-32 is read and written as it was, with its mark."""
+    data = SHORT.encode(encoding)
+    assert rewritten("csv", data, encoding=encoding)[0] == data

@@ -84,7 +84,7 @@ class Table:
 
     @property
     def options(self):
-        return {"columns": self.columns, "delimiter": self.delimiter}
+        return {"columns": self.columns, "delimiter": self.delimiter, "quoting": "standard"}
 
 
 @st.composite

@@ -222,12 +222,22 @@ def test_repeated_names_elsewhere():
     assert copied == ["n", "n"]
 
 
-@pytest.mark.parametrize("kind", [pa.int64(), pa.binary(), pa.null(), pa.list_(pa.string()), pa.bool_()], ids=str)
+@pytest.mark.parametrize("kind", [pa.int64(), pa.binary(), pa.list_(pa.string()), pa.bool_()], ids=str)
 def test_columns_that_hold_no_text(kind):
     """A column of another type is refused, and the message names it."""
     table = pa.table({"text": pa.array([None, None], kind)})
     with pytest.raises(InputError, match=r"column 'text' of the table holds .*, not text: convert it to strings"):
         rewritten("parquet", parquet(table))
+
+
+def test_a_column_of_nulls():
+    """A column without a text, of which its writer knew no type, keeps its nulls and its type."""
+    table = pa.table({"text": pa.nulls(2), "n": [1, 2]})
+    out, copied = rewritten("parquet", parquet(table), constant("new"))
+    assert read(out).read().equals(table)
+    assert copied == ["n"]
+    new = read(io.BytesIO(extended("parquet", parquet(table))).getvalue()).read()
+    assert new.column("predicted").to_pylist() == [None, None]
 
 
 def test_a_missing_column():

@@ -23,6 +23,7 @@ from deniable.cli.options import (
     MechanismEpsilonOption,
     MetricOption,
     PremiseOption,
+    QuotingOption,
     RowLimitOption,
     SeedOption,
     SpaceOption,
@@ -89,6 +90,7 @@ def run_attack_text(
     hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: AttackTableOption,
     force: ForceOption = False,
@@ -107,7 +109,7 @@ def run_attack_text(
     from deniable.models.text.training import check_documents_fit
 
     output_format = parse_output_format(output)
-    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
+    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding, quoting))
     check_outputs([output], [model, source, substitutions, *find_word_files(space, hide)], force=force)
     word_space = build_space(space, metric, hide)
     text_model = load_text_model(model, word_space)

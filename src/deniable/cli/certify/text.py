@@ -49,6 +49,7 @@ from deniable.cli.options import (
     MechanismEpsilonOption,
     MetricOption,
     PremiseOption,
+    QuotingOption,
     RowLimitOption,
     SpaceOption,
     SubstitutionsOption,
@@ -113,6 +114,7 @@ def run_certify_text(
     hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: ResultsOption = None,
     force: ForceOption = False,
@@ -130,7 +132,7 @@ def run_certify_text(
     from deniable.models.text.training import check_documents_fit
 
     certify_options = CertifyOptions(draws, alpha, attack_count, seed)
-    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
+    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding, quoting))
     if output is not None:
         check_outputs([output], [model, source, substitutions, *find_word_files(space, hide)], force=force)
     check_task(model, "text")

@@ -14,6 +14,7 @@ from deniable.cli.options import (
     DelimiterOption,
     EncodingOption,
     FormatOption,
+    QuotingOption,
     TextColumnOption,
     TrainingTableArgument,
     get_choice,
@@ -201,6 +202,7 @@ def run_train_rewriter(
     method_delta: MethodDeltaOption = None,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: ModelOutputOption,
     force: TrainingForceOption = False,
@@ -228,7 +230,7 @@ def run_train_rewriter(
     given_options |= {"learning_rate": learning_rate, "clip": clip}
     options = _build_options(select_given(given_options), noise, base_model, quick=quick, maximum_tokens=maximum_tokens)
     token_limit = maximum_tokens or DEFAULT_TOKEN_LIMIT if base_model is None else base_model.limit
-    corpus = RewritingCorpus(source, test, column, TableFormat(format_, delimiter, encoding))
+    corpus = RewritingCorpus(source, test, column, TableFormat(format_, delimiter, encoding, quoting))
     texts, test_texts = corpus.read_training_texts(token_limit), corpus.read_test_texts(token_limit)
     training_texts, held_out_texts = split_held_out_texts(texts, corpus)
     print_remarks([*corpus.remarks, *describe_held_out_words(corpus, training_texts, held_out_texts, base_model)])

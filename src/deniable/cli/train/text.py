@@ -35,6 +35,7 @@ from deniable.cli.options import (
     MetricOption,
     OverBudgetOption,
     PremiseOption,
+    QuotingOption,
     SpaceOption,
     TextColumnOption,
     TrainingTableArgument,
@@ -235,6 +236,7 @@ def run_train_text(
     hide: HideOption = HIDE_DEFAULT,
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
+    quoting: QuotingOption = None,
     encoding: EncodingOption = "utf-8",
     output: ModelOutputOption,
     force: TrainingForceOption = False,
@@ -249,7 +251,7 @@ def run_train_text(
     train extra of deniable.
     """
     check_torch()
-    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding))
+    columns = LabelledColumns(column, label, premise, TableFormat(format_, delimiter, encoding, quoting))
     task = _TextTask(source, columns, test, ModelOutput(output, force, checkpoint_every), space, hide)
     budget_options = {
         "epsilon": epsilon,

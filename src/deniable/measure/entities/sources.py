@@ -4,6 +4,7 @@ import dataclasses
 from collections.abc import Callable, Iterable, Sequence
 
 from deniable.core.errors import InputError
+from deniable.measure.entities.fit import SpanFit
 from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, LocatedWords, build_span, check_end, merge_overlaps
 from deniable.space.grammar import fold_word, split_words
 from deniable.text.escapes import Escapes, decode_escapes
@@ -37,9 +38,11 @@ class EntitySource:
 
     Attributes:
         needs_every_row: whether all texts of a table must be asked for, or any part of them may be.
+        remarks: what the owner of the texts should know of the spans, once all were asked for.
     """
 
     needs_every_row = False
+    remarks: Sequence[str] = ()
 
     def check_table(self, columns: Sequence[str], *, has_ids: bool) -> None:
         """Raise `InputError` where a table cannot be the labelled one.
@@ -58,7 +61,7 @@ class EntitySource:
         raise NotImplementedError
 
     def check_complete(self) -> None:
-        """Raise `InputError` where a label belongs to none of the texts that were asked for."""
+        """Raise `InputError` where a label belongs to none of the texts that were asked for, or few fit their words."""
 
 
 class ListedWords(EntitySource):
@@ -116,6 +119,7 @@ class DetectedEntities(EntitySource):
 
     def __init__(self, detector: Detector, name: str) -> None:
         self._detector, self._name = detector, name
+        self._fit = SpanFit(f"The detector {name}")
 
     def find_spans(self, cell: SourceCell, escapes: Escapes | None = None) -> list[EntitySpan]:
         """Return what the detector finds in the decoded text."""
@@ -137,6 +141,12 @@ class DetectedEntities(EntitySource):
                 shown = f"{len(entry)} values" if isinstance(entry, tuple | list) else type(entry).__name__
                 raise InputError(f"{location} must return (start, end, kind) of each entity. Got {shown}.")
             span = build_span(location, *entry)
-            check_end(location, span, len(text))
             spans.append(span)
+        for span in spans:
+            check_end(location, span, len(text), self._fit.describe_unit(text, spans))
+        self._fit.add(cell.row, text, spans)
         return merge_overlaps(spans)
+
+    def check_complete(self) -> None:
+        """Check that what was found are words."""
+        self.remarks = self._fit.judge()

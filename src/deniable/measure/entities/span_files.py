@@ -9,6 +9,7 @@ from typing import Any
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_input
 from deniable.core.identity import make_identity
+from deniable.measure.entities.fit import SpanFit
 from deniable.measure.entities.sources import EntitySource, ListedWords, SourceCell
 from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, build_span, check_end, find_overlap
 from deniable.text.escapes import Escapes, locate_decoded
@@ -91,6 +92,7 @@ class LabelledSpans(EntitySource):
 
     def __init__(self, name: str, lines: list[str]) -> None:
         self._name = name
+        self._fit = SpanFit(name)
         self._reference: str | None = None
         self._reference_line = 0
         self._labels: dict[CellKey, _CellLabels] = {}
@@ -145,7 +147,8 @@ class LabelledSpans(EntitySource):
             spans += labels.spans
             lines += labels.lines
         for span, line in zip(spans, lines, strict=True):
-            check_end(f"{self._name} line {line}", span, len(cell.text))
+            check_end(f"{self._name} line {line}", span, len(cell.text), self._fit.describe_unit(cell.text, spans))
+        self._fit.add(cell.row, cell.text, spans)
         self._check_overlaps(spans, lines)
         return sorted(
             EntitySpan(
@@ -157,7 +160,7 @@ class LabelledSpans(EntitySource):
         )
 
     def check_complete(self) -> None:
-        """Check that every label was asked for."""
+        """Check that every label was asked for, and that labels are of words."""
         missing = [
             (labels.first_line, key)
             for key, labels in self._labels.items()
@@ -170,6 +173,7 @@ class LabelledSpans(EntitySource):
                 f"{self._name} line {line} labels the {what} {_show(reference)}, of which the table has no text: "
                 f"{hint}."
             )
+        self.remarks = self._fit.judge()
 
     def _check_overlaps(self, spans: list[EntitySpan], lines: list[int]) -> None:
         overlap = find_overlap(spans)

@@ -69,12 +69,19 @@ def build_span(location: str, start: object, end: object, kind: object) -> Entit
     return EntitySpan(first, behind, name)
 
 
-def check_end(location: str, span: EntitySpan, characters: int) -> None:
-    """Raise `InputError` for a span that ends beyond a text of so many characters."""
+def check_end(location: str, span: EntitySpan, characters: int, hint: str = "") -> None:
+    """Raise `InputError` for a span that ends beyond its text.
+
+    Args:
+        location: where it was given, for messages.
+        span: it.
+        characters: number of characters of its text.
+        hint: what its positions may be.
+    """
     if span.end > characters:
         raise InputError(
             f"{location}: a span ends at {span.end}, beyond its text of {characters} characters: give positions in "
-            "that very text."
+            f"that very text, as numbers of characters (Unicode code points){hint}."
         )
 
 

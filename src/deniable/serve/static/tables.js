@@ -68,6 +68,7 @@ function parseCells(name, format, text) {
   const header = text.split("\n", 1)[0];
   const delimiter = format === "csv" && !header.includes(",") && header.includes(";") ? ";" : FORMATS[format];
   const [columns, ...rows] = splitCells(text, delimiter);
+  refuseSwallowedRows(text, delimiter, columns);
   if (!rows.length) throw new Error("The table has no rows: give one with a header and texts.");
   const ragged = rows.findIndex((row) => row.length !== columns.length);
   if (ragged >= 0) {
@@ -83,15 +84,42 @@ function parseCells(name, format, text) {
   return { name, format, delimiter, columns, rows };
 }
 
-/** Return the rows of delimited text; cells may be quoted, and quotes in them doubled. */
-function splitCells(text, delimiter) {
+/**
+ * Throw where a quoted cell of a column spans lines that would be rows of their own, and no other cell needs its quotes:
+ * records would be lost, and texts pass in a column that is copied.
+ */
+function refuseSwallowedRows(text, delimiter, columns) {
+  const isRow = (line) => line.split(delimiter).length === columns.length;
+  const suspects = columns.map(() => 0);
+  const needed = columns.map(() => 0);
+  for (const row of splitCells(text, delimiter, true)) {
+    const lines = row.join(delimiter).split(/\r\n|\n|\r/).filter(Boolean);
+    const isMost = lines.length > 1 && 2 * lines.filter(isRow).length >= lines.length;
+    const isSuspect = isMost && isRow(lines[0]) && isRow(lines.at(-1));
+    row.forEach((cell, place) => {
+      if (!cell.startsWith('"') || place >= columns.length) return;
+      if (isSuspect && /[\r\n]/.test(cell)) suspects[place] += 1;
+      else if (/[\r\n]/.test(cell) || cell.includes(delimiter)) needed[place] += 1;
+    });
+  }
+  const place = suspects.findIndex((count, column) => count > needed[column]);
+  if (place >= 0 && columns.length > 1) {
+    throw new Error(
+      `A quoted cell of "${columns[place]}" spans lines that would be rows of their own: use deniable privatize on the ` +
+        "command line, with --quoting none if quotes are ordinary characters, or --quoting standard if they are meant.",
+    );
+  }
+}
+
+/** Return the rows of delimited text; cells may be quoted, and quotes in them doubled; or the cells as they stand. */
+function splitCells(text, delimiter, asTheyStand = false) {
   const rows = [[]];
   const cell = new RegExp(`"((?:[^"]|"")*)"|([^${delimiter}\\r\\n]*)`, "y");
   let place = 0;
   while (place < text.length) {
     cell.lastIndex = place;
     const [whole, quoted, plain] = cell.exec(text);
-    rows.at(-1).push(quoted === undefined ? plain : quoted.replaceAll('""', '"'));
+    rows.at(-1).push(asTheyStand ? whole : quoted === undefined ? plain : quoted.replaceAll('""', '"'));
     place += whole.length;
     if (text[place] === delimiter) {
       place += 1;

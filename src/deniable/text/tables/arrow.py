@@ -125,6 +125,8 @@ def release_texts(
 
 def _convert_texts(column: RowColumn, data_type: pa.DataType) -> pa.Array:
     """Return new texts as their column has them."""
+    if pa.types.is_null(data_type):
+        return pa.nulls(len(column))
     texts = pa.array(column, type=pa.large_string()) if isinstance(column, list) else column
     if pa.types.is_dictionary(data_type):
         return texts.dictionary_encode().cast(data_type)

@@ -4,6 +4,14 @@ import codecs
 import hashlib
 from typing import BinaryIO
 
+from deniable.core.contents import (
+    GZIP_MAGIC,
+    START_BYTES,
+    ZSTD_MAGIC,
+    describe_content,
+    find_marked_encoding,
+    guess_wide_encoding,
+)
 from deniable.core.errors import InputError
 from deniable.text.tables.layout import TableLayout
 
@@ -11,10 +19,12 @@ CHUNK_BYTES = 1 << 22
 MAX_ROW_CHARACTERS = 1 << 29
 """Characters a single row may have; a quote left open would otherwise swallow the file."""
 
-_LONGEST_MARK = 3
-"""Bytes of the longest byte order mark, that of UTF-8."""
 _UNSUPPORTED_ENCODINGS = {"idna", "punycode", "raw-unicode-escape", "unicode-escape", "undefined", "utf-7"}
-_UNICODE_ENCODINGS = {"utf-8", "utf-16-le", "utf-16-be"}
+_UNICODE_ENCODINGS = {"utf-8", "utf-16-le", "utf-16-be", "utf-32-le", "utf-32-be"}
+_TELLING_BYTES = 32
+"""Bytes of ASCII, none of them zero, that no text of two bytes a character has by chance."""
+_LIKELY_ENCODINGS = ("utf-8", "cp1252", "latin-1")
+"""What an undecodable file may be in, the likeliest first."""
 
 
 class DecodedSource:
@@ -30,6 +40,7 @@ class DecodedSource:
         if not first_bytes:
             raise InputError(f"{layout.name} is empty: give a file with texts.")
         self.encoding = _resolve_encoding(layout.encoding, first_bytes)
+        _check_start(layout, self.encoding, first_bytes)
         self._decoder = codecs.getincrementaldecoder(self.encoding)()
         self._newlines = 0
         self._hashes = (hashlib.blake2b(), hashlib.blake2b())
@@ -84,7 +95,7 @@ class DecodedSource:
             invalid_byte = error.object[error.start]
             raise InputError(
                 f"{self._name} line {line} is not valid {self.encoding} (byte 0x{invalid_byte:02x}). "
-                "Name the file's encoding with --encoding, for example --encoding cp1252."
+                f"{_advise_encoding(error.object, self.encoding)}."
             ) from None
         self._newlines += text.count("\n")
         if self.encoding not in _UNICODE_ENCODINGS:
@@ -101,15 +112,15 @@ class DecodedSource:
 
 
 def _read_start(stream: BinaryIO) -> bytes:
-    """Return the first bytes of a stream, enough to tell a byte order mark where it gives few at a time."""
+    """Return the first bytes of a stream, enough to tell what it holds where it gives few at a time."""
     start = stream.read(CHUNK_BYTES)
-    while 0 < len(start) < _LONGEST_MARK and (data := stream.read(CHUNK_BYTES)):
+    while 0 < len(start) < START_BYTES and (data := stream.read(CHUNK_BYTES)):
         start += data
     return start
 
 
 def _resolve_encoding(encoding: str, first_bytes: bytes) -> str:
-    """Return the codec's name; UTF-16 is told apart by the byte order mark."""
+    """Return the codec's name; the byte order of UTF-16 and UTF-32 is told by the mark."""
     try:
         name = codecs.lookup(encoding).name
         "".encode(name)
@@ -119,4 +130,48 @@ def _resolve_encoding(encoding: str, first_bytes: bytes) -> str:
         raise InputError(f"Unknown encoding {encoding!r}: try utf-8, utf-16, cp1252 or latin-1.")
     if name == "utf-16":
         return "utf-16-be" if first_bytes.startswith(codecs.BOM_UTF16_BE) else "utf-16-le"
+    if name == "utf-32":
+        return "utf-32-be" if first_bytes.startswith(codecs.BOM_UTF32_BE) else "utf-32-le"
     return "utf-8" if name == "utf-8-sig" else name
+
+
+def _check_start(layout: TableLayout, encoding: str, first_bytes: bytes) -> None:
+    """Raise `InputError` for a file that is no text, or shows that it is in another encoding."""
+    start, is_wide = first_bytes[:START_BYTES], encoding.startswith(("utf-16", "utf-32"))
+    content = None if is_wide else describe_content(start)
+    if content is not None:
+        is_twice = start.startswith((GZIP_MAGIC, ZSTD_MAGIC)) and layout.name.lower().endswith((".gz", ".zst"))
+        advice = "it was compressed twice, decompress it once" if is_twice else content[1]
+        raise InputError(f"{layout.name} holds {content[0]}, and is read as text: {advice}.")
+    marked = find_marked_encoding(start)
+    if is_wide and not marked and len(start) >= _TELLING_BYTES and start.isascii() and 0 not in start:
+        raise InputError(f"{layout.name} looks like plain ASCII, and is read as {encoding}: leave out --encoding.")
+    if marked == "utf-8" and not _is_decodable(first_bytes, marked):
+        return
+    if {marked, encoding} == {"utf-32-le", "utf-16-le"}:  # the mark of the one is that of the other and a zero
+        return
+    found = marked or (None if is_wide else guess_wide_encoding(start))
+    if found in (None, encoding):
+        return
+    evidence = "begins with the byte order mark of" if marked else "has the zero bytes of"
+    option = "leave out --encoding" if found == "utf-8" else f"give --encoding {found[:6] if marked else found}"
+    raise InputError(f"{layout.name} {evidence} {found[:6].upper()}, and is read as {encoding}: {option}.")
+
+
+def _is_decodable(data: bytes, encoding: str) -> bool:
+    """Return whether the beginning of a file can be decoded."""
+    try:
+        codecs.getincrementaldecoder(encoding)().decode(data)
+    except UnicodeDecodeError:
+        return False
+    return True
+
+
+def _advise_encoding(data: bytes, encoding: str) -> str:
+    """Return what to do about bytes that an encoding lacks."""
+    for candidate in _LIKELY_ENCODINGS:
+        if codecs.lookup(candidate).name != encoding and _is_decodable(data, candidate):
+            if candidate == "utf-8":
+                return "It may be UTF-8: leave out --encoding"
+            return f"Name the file's encoding with --encoding, for example --encoding {candidate}"
+    return "Name the file's encoding with --encoding, or convert it to UTF-8"

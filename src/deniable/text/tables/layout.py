@@ -2,7 +2,7 @@
 
 import dataclasses
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from typing import TypeVar
+from typing import Literal, TypeVar
 
 from deniable.core.errors import InputError
 from deniable.text.tables.rows import TextRow
@@ -15,6 +15,7 @@ _MAX_SHOWN_COLUMNS = 30
 """Names of columns that a message lists."""
 
 RecordT = TypeVar("RecordT")
+Quoting = Literal["standard", "none"]
 
 
 def batch_records(records: Iterable[RecordT], size: Callable[[RecordT], int]) -> Iterator[list[RecordT]]:
@@ -40,6 +41,8 @@ class TableLayout:
         columns: names of the text columns.
         id_column: name of the column of record ids, or None.
         delimiter: of csv and tsv.
+        quoting: of csv and tsv: ``standard``, as RFC 4180 has it; ``none``, quotes are ordinary characters; None for
+            standard, where quoted cells that no writer can have meant are refused.
         encoding: of everything but parquet.
         replace_empty: whether an empty cell is written anew like any other, so that it does not show; else it stays
             byte for byte.
@@ -47,6 +50,7 @@ class TableLayout:
         copied: names of the columns that it has beside texts and ids; None for all but the dropped ones.
         person_column: name of the column that says whose record a row is, which is read for the owner alone; or None.
             Persons and record ids are read as identities, see `deniable.core.identity`.
+        remarks: what its reader has to say to its owner alone.
     """
 
     name: str
@@ -58,6 +62,8 @@ class TableLayout:
     dropped: Sequence[str] = ()
     copied: Sequence[str] | None = None
     person_column: str | None = None
+    quoting: Quoting | None = None
+    remarks: list[str] = dataclasses.field(default_factory=list, compare=False, repr=False)
 
     @property
     def read_columns(self) -> list[str]:
@@ -80,11 +86,18 @@ class TableLayout:
             return False
         return column in self.dropped or (self.copied is not None and column not in self.copied)
 
-    def check_columns(self, names: Sequence[str]) -> None:
-        """Raise `InputError` unless ``names`` has every column that is asked for, once."""
+    def check_columns(self, names: Sequence[str], hint: str = "") -> None:
+        """Raise `InputError` unless ``names`` has every column that is asked for, once.
+
+        Args:
+            names: of the columns of the table.
+            hint: why one may be missing, for the message.
+        """
         for column in self.read_columns:
             if column not in names:
-                raise InputError(f"{self.name} has no column {column!r}. Its columns: {format_column_names(names)}.")
+                raise InputError(
+                    f"{self.name} has no column {column!r}. Its columns: {format_column_names(names)}.{hint}"
+                )
             if list(names).count(column) > 1:
                 raise InputError(f"{self.name} has several columns called {column!r}: rename them.")
         self.check_selection(names)

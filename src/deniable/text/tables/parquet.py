@@ -119,13 +119,13 @@ def _translate_errors(layout: TableLayout) -> Iterator[None]:
 
 
 def _check_text_columns(schema: pa.Schema, layout: TableLayout) -> None:
-    """Raise `InputError` where a column is missing, or one of texts holds none."""
+    """Raise `InputError` where a column is missing, or one of texts holds anything else but nulls."""
     layout.check_columns(schema.names)
     for column in layout.columns:
-        if not is_text_type(schema.field(column).type):
+        data_type = schema.field(column).type
+        if not is_text_type(data_type) and not pa.types.is_null(data_type):
             raise InputError(
-                f"The column {column!r} of {layout.name} holds {schema.field(column).type}, "
-                "not text: convert it to strings."
+                f"The column {column!r} of {layout.name} holds {data_type}, not text: convert it to strings."
             )
 
 

@@ -7,6 +7,7 @@ from typing import BinaryIO
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from deniable.core.contents import PARQUET, START_BYTES, describe_content
 from deniable.core.errors import InputError
 
 
@@ -31,6 +32,10 @@ def open_file(stream: BinaryIO, name: str, *, int96_unit: str | None = None) -> 
         InputError: its row groups have other numbers of rows than it says: to read one could take all the memory.
         pa.ArrowException, OSError: it is not a parquet file.
     """
+    content = describe_content(stream.read(START_BYTES))
+    stream.seek(0)
+    if content is not None and content[0] != PARQUET:
+        raise InputError(f"{name} cannot be read as parquet: it holds {content[0]}. {content[1].capitalize()}.")
     with translate_runtime_errors():
         file = pq.ParquetFile(pa.PythonFile(stream, mode="r"), coerce_int96_timestamp_unit=int96_unit)
         row_counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
