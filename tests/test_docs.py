@@ -150,7 +150,7 @@ def test_rewriting_from_one_page(tmp_path):
         done = run(arguments, tmp_path)
         assert done.returncode == 0, done.stderr
     assert len((tmp_path / "rewritten.csv").read_text(encoding="utf-8").splitlines()) == 4
-    assert {"noisy.pt", "rewritten.csv.certificate.json"} <= {path.name for path in tmp_path.iterdir()}
+    assert {"noisy.model", "rewritten.csv.certificate.json"} <= {path.name for path in tmp_path.iterdir()}
     code = blocks(REWRITE, "python")[0]
     done = subprocess.run([sys.executable, "-c", code], cwd=tmp_path, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr

@@ -10,6 +10,7 @@ import pytest
 
 from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
 from deniable.registry.methods import METHODS_WITH_DELTA, REWRITING_METHODS
+from tests.learning.stored import write_stored
 from tests.rewriting.untrained import untrained
 
 TABLE = 'id,text,note\r\n1,"Show me, all",007\r\n2,,"x ""y"""\r\n3,from zork to 🙂,\r\n'
@@ -188,7 +189,11 @@ WRONG = [
     ({"epsilon": "1e-305", "method": "dptext"}, (), "is too small for the noise of dptext: choose a larger one."),
     ({"method": "adept"}, ("--column", "body"), "in.csv has no column 'body'."),
     ({"model": "none.pt"}, (), "There is no model 'none.pt': name the file that training wrote."),
-    ({"model": "in.csv"}, (), "'in.csv' is not a model: File is not a zip file. Name the file that training wrote."),
+    (
+        {"model": "in.csv"},
+        (),
+        "'in.csv' is not a model: it is not a whole zip file. Name the file that training wrote.",
+    ),
     ({"source": "none.csv"}, (), "The input 'none.csv' is not a file: give the path of one, or - for a pipe."),
     ({}, ("--column", "body"), "in.csv has no column 'body'. Its columns: 'id', 'text', 'note'."),
     ({"output": "out.jsonl"}, (), "The output has the input's format, csv. Got 'out.jsonl': change its ending, or "),
@@ -246,12 +251,8 @@ def test_models_of_another_kind(rewrite, refused, kind):
         refused.given(other__pt=MODEL[:at] + bytes(byte ^ 255 for byte in MODEL[at : at + 8]) + MODEL[at + 8 :])
         expected = "is "
     else:
-        import torch
-
-        held = io.BytesIO()
         empty_parts = {"configuration": {}, "weights": {}, "facts": {}}
-        torch.save({"format": ARTIFACT_FORMAT, "kind": kind, **empty_parts}, held)
-        refused.given(other__pt=held.getvalue())
+        refused.given(other__pt=write_stored({"format": ARTIFACT_FORMAT, "kind": kind, **empty_parts}))
         expected = f"'other.pt' holds another kind of model, '{kind}': name the file of a model of kind 'rewriter'."
     assert expected in refused(rewrite(model="other.pt"))
 

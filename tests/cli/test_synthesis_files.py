@@ -23,7 +23,7 @@ def test_names():
     assert files.paths == [
         "a.b/o.csv.gz",
         "a.b/o.csv.gz.certificate.json",
-        "a.b/o.csv.gz.classifier.pt",
+        "a.b/o.csv.gz.classifier.model",
         "a.b/o.csv.gz.baseline.csv.gz",
         "n.csv",
         "a.b/o.csv.gz.owner.json",
@@ -31,7 +31,7 @@ def test_names():
     assert name_synthesis_files("o.csv", "c.json", None, has_baseline=False).paths == [
         "o.csv",
         "c.json",
-        "o.csv.classifier.pt",
+        "o.csv.classifier.model",
         "o.csv.owner.json",
     ]
     with pytest.raises(InputError, match="name it with --output FILE"):

@@ -16,7 +16,7 @@ from tests.persons.collections import CLASSES, draw_reviews
 
 BUDGET = ("--epsilon", "20", "--delta", "1e-6", "--records", "600")
 PUBLIC = ("--public", "public.csv", "--public-label", "label")
-FILES = ("o.csv", "o.csv.certificate.json", "o.csv.classifier.pt", "o.csv.baseline.csv", "o.csv.owner.json")
+FILES = ("o.csv", "o.csv.certificate.json", "o.csv.classifier.model", "o.csv.baseline.csv", "o.csv.owner.json")
 MODULE = """
 def words(request):
     return [f"the film was {request.class_words[code][0]}" for code in request.codes.tolist()]
@@ -385,7 +385,7 @@ def test_a_signed_release(synthesize, call, place):
     assert "o.csv.certificate.json.sig" in synthesize(*options, "--sign-key", "sign").err
     assert [*json.loads(signature.read_text())["files"]] == ["table", "classifier", "baseline", "counts"]
     command = ("certificate", "check", "o.csv.certificate.json", "--public-key", "sign.pub", "--table")
-    released = {"o.csv", "o.csv.classifier.pt", "o.csv.baseline.csv", "n.csv"}
+    released = {"o.csv", "o.csv.classifier.model", "o.csv.baseline.csv", "n.csv"}
     for name in released | {"o.csv.owner.json"}:
         checked = call(*command, name)
         assert (checked.code == 0, "neither was changed" in checked.text) == (name in released,) * 2

@@ -11,6 +11,7 @@ from typing import Any
 
 from deniable.core.errors import InputError
 from deniable.space import Space
+from tests.learning.stored import read_stored, write_members, write_stored
 
 _SECRET = "zyxsecretum"
 
@@ -89,12 +90,12 @@ def _get_space() -> Space:
 
 
 def fuzz_model(data: bytes) -> None:
-    """Read a model: the file itself, or for a first byte below 3 a good one with its pickle replaced."""
+    """Read a model: the file itself, or for a first byte below 3 a good one with its description replaced."""
     from deniable.registry.models import load_model
 
     if data[:1] and data[0] < len(_list_base_models()):
-        data = b"." + replace_pickle(_list_base_models()[data[0]], data[1:])
-    with _hold_file(data[1:], "m.pt") as path:
+        data = b"." + _replace_description(_list_base_models()[data[0]], data[1:])
+    with _hold_file(data[1:], "m.model") as path:
         try:
             load_model(path, space=_get_space())
         except InputError as error:
@@ -103,20 +104,16 @@ def fuzz_model(data: bytes) -> None:
 
 def fuzz_artifact(data: bytes) -> None:
     """Read a good model of which parts are replaced: the first byte names the model, two more each part and value."""
-    import torch
-
     from deniable.registry.models import load_model
 
     if not data:
         return
     base = _list_base_models()[data[0] % len(_list_base_models())]
-    content = torch.load(io.BytesIO(base), weights_only=True)
+    content = read_stored(base)
     for part, value in zip(data[1:7:2], data[2:7:2], strict=False):
         holder, name = _pick(list(_walk(content)), part)
         holder[name] = _pick(_list_odd_values(), value)
-    stream = io.BytesIO()
-    torch.save(content, stream)
-    with _hold_file(stream.getvalue(), "m.pt") as path:
+    with _hold_file(write_stored(content), "m.model") as path:
         try:
             load_model(path, space=_get_space())
         except InputError as error:
@@ -129,8 +126,8 @@ def _list_odd_values() -> list[Any]:
 
     numbers = [-1, 0, 1, 3, 2**20, 2**40, 2**62, 10**30, 1e-300, 1e308, float("nan"), float("inf"), True]
     texts = ["", "x", "a\nb", "\0", "x" * 5_000, "bow", "cnn", "small", "paper-cifar10"]
-    tensors = [torch.zeros(0), torch.zeros(3), torch.tensor(1.0), torch.zeros(1).expand(2**33), torch.ones(2, 2).int()]
-    return [None, *numbers, *texts, [], {}, [1], {"x": 1}, {1: 2}, [[1, 2], "x"], (), *tensors]
+    tensors = [torch.zeros(0), torch.zeros(3), torch.tensor(1.0), torch.ones(2, 2).int()]
+    return [None, *numbers, *texts, [], {}, [1], {"x": 1}, [[1, 2], "x"], *tensors]
 
 
 def _walk(content: Any) -> Iterator[tuple[Any, Any]]:
@@ -145,19 +142,11 @@ def _pick(choices: list[Any], byte: int) -> Any:
     return choices[byte % len(choices)]
 
 
-def replace_pickle(model: bytes, pickle: bytes) -> bytes:
-    """Return a model's file with another pickle in it, and checksums that are right."""
-    stream = io.BytesIO()
-    with zipfile.ZipFile(io.BytesIO(model)) as source, zipfile.ZipFile(stream, "w") as target:
-        for name in source.namelist():
-            target.writestr(name, pickle if name.endswith("data.pkl") else source.read(name))
-    return stream.getvalue()
-
-
-def read_pickle(model: bytes) -> bytes:
-    """Return the pickle within a model's file."""
+def _replace_description(model: bytes, description: bytes) -> bytes:
+    """Return a model's file with another description, and checksums that are right."""
     with zipfile.ZipFile(io.BytesIO(model)) as archive:
-        return next(archive.read(name) for name in archive.namelist() if name.endswith("data.pkl"))
+        members = {name: archive.read(name) for name in archive.namelist()}
+    return write_members({**members, "model.json": description}.items())
 
 
 def fuzz_certificate(data: bytes) -> None:

@@ -1,7 +1,5 @@
 """The stored linear classifier: the same after a round trip, refused in one line where its file is damaged."""
 
-import dataclasses
-
 import numpy as np
 import pytest
 
@@ -35,13 +33,14 @@ class Stored:
 
 
 def test_a_stored_classifier_is_the_same(tmp_path):
-    """Probabilities, guarantee, verdict, classes and facts come back from the file, bit for bit."""
+    """Probabilities, classes and facts come back from the file, bit for bit, and no claim does."""
     save_model(CLASSIFIER, tmp_path / "m.pt")
     restored = load_model(tmp_path / "m.pt")
     assert isinstance(restored, LinearClassifier)
     np.testing.assert_array_equal(restored.predict_probabilities(TEXTS), CLASSIFIER.predict_probabilities(TEXTS))
-    for name in ("classes", "guarantee", "verdict", "facts"):
-        assert getattr(restored, name) == getattr(CLASSIFIER, name), name
+    assert (restored.classes, restored.facts) == (CLASSIFIER.classes, CLASSIFIER.facts)
+    assert CLASSIFIER.guarantee is not None
+    assert (restored.guarantee, restored.verdict) == (None, None)
     assert restored.feature_map.fingerprint == MAP.fingerprint
 
 
@@ -55,10 +54,9 @@ def test_probabilities_are_those_of_softmax():
     np.testing.assert_allclose(CLASSIFIER.class_weights.sum(axis=1), 0, atol=1e-9)
 
 
-def test_what_was_never_private_claims_nothing(tmp_path):
-    """A classifier without a guarantee is stored as one."""
-    public = dataclasses.replace(CLASSIFIER, guarantee=None, verdict=None)
-    save_model(public, tmp_path / "m.pt")
+def test_what_a_file_claims_is_not_read(tmp_path):
+    """A guarantee and a verdict in a file are ignored: it cannot show how the classifier was trained."""
+    save_model(Stored(configuration={"guarantee": {"epsilon": 0.1}, "verdict": "proved"}), tmp_path / "m.pt")
     restored = load_model(tmp_path / "m.pt")
     assert (restored.guarantee, restored.verdict) == (None, None)
 
@@ -76,8 +74,6 @@ def test_what_was_never_private_claims_nothing(tmp_path):
         {"configuration": {"words": [*MAP.words[:-1], MAP.words[0]]}},
         {"configuration": {"pairs": ["not there"] * len(MAP.pairs)}},
         {"configuration": {"classes": ["one"]}},
-        {"configuration": {"guarantee": {"kind": "none"}}},
-        {"configuration": {"verdict": []}},
     ],
 )
 def test_a_damaged_file_is_one_line(tmp_path, changes):

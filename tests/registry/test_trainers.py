@@ -79,7 +79,7 @@ def test_every_system_trains(name, trained, tmp_path):
     save_model(model, tmp_path / "model.pt")
     again = load_image_model(tmp_path / "model.pt")
     assert torch.equal(again.scores(source.manual_seed(0))(images), model.scores(source.manual_seed(0))(images))
-    assert (again.guarantee, again.verdict, again.certificate) == (model.guarantee, model.verdict, model.certificate)
+    assert (again.guarantee, again.verdict, again.certificate) == (None, None, model.certificate)
     assert again.facts == model.facts
 
 

@@ -45,7 +45,7 @@ def _is_whole(path: Path, example: bytes, *, is_repeatable: bool) -> bool:
         return _is_same_document(content, example, is_exact=is_repeatable and path.suffix == ".json")
     if is_repeatable:
         return content == example
-    if path.suffix == ".pt":
+    if path.suffix in {".pt", ".model"}:
         return zipfile.is_zipfile(path)
     if path.suffix == ".csv":
         return content.endswith(b"\n") and content.split(b"\n")[0] == example.split(b"\n")[0]

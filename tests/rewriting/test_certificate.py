@@ -162,16 +162,18 @@ def test_what_is_not_protected():
 def test_what_the_model_was_trained_on():
     """Both stages of a training are told, with the noise of the second; a model without facts says nothing."""
     second = {**FACTS, "records": 12, "options": {"noise": ("laplace", 0.25)}, "first stage": FACTS}
-    assert describe_training_texts(untrained(facts=FACTS)) == "4,478 texts"
+    assert describe_training_texts(untrained(facts=FACTS)) == "4,478 texts, as its file states"
     assert (
         describe_training_texts(untrained(facts=second))
-        == "12 texts with laplace noise of scale 0.25, after 4,478 texts"
+        == "12 texts with laplace noise of scale 0.25, after 4,478 texts, as its file states"
     )
     assert describe_training_texts(untrained(facts={})) == "texts that its file does not describe"
     endless = {**FACTS}
     endless["first stage"] = endless
     assert describe_training_texts(untrained(facts=endless)).count("4,478") == 20
     odd = [{"records": "many"}, {**FACTS, "options": None}, {**FACTS, "options": {"noise": (1,)}}]
+    odd += [{**FACTS, "options": {"noise": (law, 1.0)}} for law in ("proved", "a\nb", ["laplace"])]
+    odd += [{"records": count} for count in (-5, 1.5, True, "0")]
     assert {describe_training_texts(untrained(facts=facts)) for facts in odd} == {
         "texts that its file does not describe"
     }

@@ -1,7 +1,9 @@
 """Files of vectors: every format that is read, and every way in which a file can be broken."""
 
 import gzip
+import io
 import struct
+import time
 import zipfile
 
 import numpy as np
@@ -369,3 +371,45 @@ class TestFiles:
         )
         content[place % len(content)] = byte
         assert len(message_or_words(tmp_path, bytes(content), f"f.{form}")) >= 1
+
+
+class TestSizes:
+    """Files that expand to more than they hold, or state more than they have, are refused at once."""
+
+    def test_arrays_that_expand(self, tmp_path):
+        """An .npz of some kilobytes does not become a quarter of a gigabyte of vectors."""
+        np.savez_compressed(tmp_path / "a.npz", words=np.array(["a", "b"]), vectors=np.zeros((2, 1 << 23)))
+        start = time.perf_counter()
+        is_refused(tmp_path, (tmp_path / "a.npz").read_bytes(), "expand to 134,", "b.npz")
+        assert time.perf_counter() - start < 1
+
+    @pytest.mark.parametrize("name", ["words", "vectors"])
+    @pytest.mark.parametrize("shape", ["(900000000000000000, 0)", "(1000000000000,)", "(" * 500, f"({10**600},)"])
+    def test_headers_without_end(self, tmp_path, name, shape):
+        """A shape that no file has takes neither memory nor time."""
+        header = f"{{'descr': '<f8', 'fortran_order': False, 'shape': {shape}, }}".encode()
+        with zipfile.ZipFile(tmp_path / "a.npz", "w") as archive:
+            for member in ("words", "vectors"):
+                array = io.BytesIO()
+                np.save(array, np.array(["a", "b"]) if member == "words" else np.eye(2))
+                hostile = b"\x93NUMPY\x01\0" + len(header).to_bytes(2, "little") + header
+                archive.writestr(f"{member}.npy", hostile if member == name else array.getvalue())
+        start = time.perf_counter()
+        is_refused(tmp_path, (tmp_path / "a.npz").read_bytes(), "must hold the arrays", "b.npz")
+        assert time.perf_counter() - start < 1
+
+    @pytest.mark.parametrize("line", [b"0" * (1 << 24), b"a 1 2\n" * (1 << 22)])
+    def test_text_that_expands(self, tmp_path, line):
+        """A .gz of some kilobytes is read neither as one endless line nor as endless lines."""
+        is_refused(
+            tmp_path,
+            gzip.compress(b"a 1 2\nb 3 4\n" + line, 1),
+            "longer than any|expands to more",
+            "v.txt.gz",
+            limit=10**7,
+        )
+
+    def test_words_and_dimensions_without_end(self, tmp_path):
+        """Neither a word of megabytes nor a number of dimensions that no file has is read."""
+        is_refused(tmp_path, b"2 1\n" + b"a" * 20_000 + b" 0000", "a word of more than 10,000 bytes", "v.bin")
+        is_refused(tmp_path, b"2 900000000\n", "does not begin with the word2vec header", "v.bin")

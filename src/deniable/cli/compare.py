@@ -359,7 +359,7 @@ def _format_next_command(request: _Request, release: "ReleaseResult", plan: "Com
     copied = {"--column": request.columns.text, "--columns": request.columns.label}
     flags = ["--chosen-from-data"]
     if release.way == "classifier":
-        command, output = ["train", "text", request.source, "--kind", "dp-linear"], "classifier.pt"
+        command, output = ["train", "text", request.source, "--kind", "dp-linear"], "classifier.model"
         options = {**columns, **request.collection_options, **request.select("--space")}
     elif release.way == "synthetic texts":
         command, output = ["synthesize", request.source], "synthetic.csv"

@@ -49,7 +49,7 @@ class ModelOutput:
 
         if str(self.path) == PIPE or self.path.suffix.lower() in {".gz", ".zst"}:
             raise InputError(
-                f"The output {str(self.path)!r} must be a file, not compressed: name it, for example, model.pt."
+                f"The output {str(self.path)!r} must be a file, not compressed: name it, for example, trained.model."
             )
         check_outputs(self.paths, read_paths, force=self.force, intermediates=[f"{self.path}.checkpoint"])
 

@@ -113,7 +113,7 @@ def name_synthesis_files(
         raise InputError("A synthetic table has files beside it: name it with --output FILE.")
     baseline = f"{output}.baseline.{output.rpartition('/')[2].partition('.')[2]}" if has_baseline else None
     return SynthesisFiles(
-        output, resolve_certificate_path(output, certificate), f"{output}.classifier.pt", baseline, counts,
+        output, resolve_certificate_path(output, certificate), f"{output}.classifier.model", baseline, counts,
         f"{output}.owner.json", signing_key,
     )  # fmt: skip
 

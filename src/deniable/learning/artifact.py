@@ -1,12 +1,15 @@
 """The file of a trained model: kind, configuration, weights and facts, written and read by one codec.
 
 Each kind of model says how it becomes an `Artifact` (its method ``to_artifact``) and how it is rebuilt from one (a
-function of its room, all of them by kind in `deniable.registry.models`). What is common to them stands here: one
-format, one reader, and one line for whatever file is damaged, of another kind or of another version.
+function of its room, all of them by kind in `deniable.registry.models`). The file is a zip file without compression:
+``model.json``, and one ``.npy`` array for each weight. It holds data, and no conclusions: what is claimed or proved of
+a model is computed from its network, its noise and its configuration.
 """
 
 import dataclasses
 import io
+import json
+import math
 import zipfile
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -17,12 +20,21 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from deniable.core.archives import open_archive, read_array, read_member
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_outputs
-from deniable.learning.pickles import check_pickle
+from deniable.core.strict_json import MAX_INTEGER, JsonLimits, parse_strict_json
 
-ARTIFACT_FORMAT = "deniable-artifact/1"
+ARTIFACT_FORMAT = "deniable-artifact/2"
 _FORMAT_PREFIX = "deniable-"
+_DESCRIPTION = "model.json"
+_LIMITS = JsonLimits(size=1 << 25, depth=20, members=1_000_000, name_length=10_000)
+_MAX_ARRAYS = 10_000
+_WEIGHT_TYPES = {"float32", "float64", "int64"}
+_DATE = (1980, 1, 1, 0, 0, 0)
+"""Of every member, so that the bytes of a file follow from its model."""
+_OLD_MEMBER = b"/data.pkl"
+"""In the first member's name of files that earlier versions wrote."""
 _MAX_SHOWN = 200
 """Characters of a reason, a kind or a format that a message shows."""
 
@@ -33,9 +45,10 @@ class Artifact:
 
     Attributes:
         kind: what it is a model of, such as ``image model``.
-        configuration: everything that the network is rebuilt from beside its weights, and what is claimed of it.
+        configuration: everything that the model is rebuilt from beside its weights, as JSON holds it.
         weights: of the network, by name.
-        facts: about the training run, as JSON holds them; they go into the model card.
+        facts: about the training run, as JSON holds them; they go into the model card. Of a file that was read they are
+            what it states, and nothing can check them.
         path: the file that it was read from, for messages; None where it was not read.
     """
 
@@ -54,17 +67,32 @@ class StoredModel(Protocol):
 
 
 def serialize_model(model: StoredModel) -> bytes:
-    """Return the content of a model's file."""
+    """Return the content of a model's file.
+
+    Raises:
+        InputError: the model has more words or weights than a file holds.
+    """
     artifact = model.to_artifact()
-    content = {
+    description = {
         "format": ARTIFACT_FORMAT,
         "kind": artifact.kind,
         "configuration": _to_plain_values(artifact.configuration),
-        "weights": {name: tensor.cpu() for name, tensor in artifact.weights.items()},
         "facts": _to_plain_values(artifact.facts),
+        "weights": list(artifact.weights),
     }
+    contents = {_DESCRIPTION: json.dumps(description, allow_nan=False).encode()}
+    try:
+        parse_strict_json(contents[_DESCRIPTION], _LIMITS)
+    except ValueError as error:
+        raise InputError(f"The model cannot be stored, its description {error}: train it on fewer words.") from None
+    for number, weight in enumerate(artifact.weights.values()):
+        array = io.BytesIO()
+        np.save(array, np.ascontiguousarray(weight.detach().cpu().numpy()).reshape(weight.shape), allow_pickle=False)
+        contents[_name_member(number)] = array.getvalue()
     buffer = io.BytesIO()
-    torch.save(content, buffer)
+    with zipfile.ZipFile(buffer, "w") as archive:
+        for name, content in contents.items():
+            archive.writestr(zipfile.ZipInfo(name, _DATE), content)
     return buffer.getvalue()
 
 
@@ -89,22 +117,16 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
         InputError: no such file, it is not a model, it is damaged, or it is of another version or another kind.
     """
     try:
-        content = read_tensor_file(path)
+        content = _read_content(path)
     except FileNotFoundError:
         raise InputError(f"There is no model {str(path)!r}: name the file that training wrote.") from None
+    except InputError:
+        raise
     except Exception as error:  # noqa: BLE001 - whatever bytes there are
         reason = getattr(error, "strerror", None) or error
         raise InputError(
             f"{str(path)!r} is not a model: {_shorten(reason)}. Name the file that training wrote."
         ) from None
-    stored_format = content.get("format") if isinstance(content, dict) else None
-    if not isinstance(stored_format, str) or not stored_format.startswith(_FORMAT_PREFIX):
-        raise InputError(f"{str(path)!r} is not a model: name the file that training wrote.")
-    if stored_format != ARTIFACT_FORMAT:
-        raise InputError(
-            f"{str(path)!r} was written by another version of deniable (its format is "
-            f"{_shorten(repr(stored_format))}, and this version reads {ARTIFACT_FORMAT!r}): train it again."
-        )
     with reraise_corrupt_file(path):
         artifact = _decode_artifact(content, path)
     if expected_kind is not None and artifact.kind != expected_kind:
@@ -115,23 +137,52 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
     return artifact
 
 
-def read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
-    """Return the tensors, numbers and texts of a file, on the processor; nothing in it is executed.
-
-    torch reads past a changed byte of a tensor, so the file's own checksums are verified first.
+def _read_content(path: Path) -> dict[str, Any]:
+    """Return what a file describes, its weights as tensors by their names.
 
     Raises:
-        FileNotFoundError: no such file.
-        Exception: of many kinds, where the file is of another kind, cut short or damaged.
+        InputError: it is of another version.
+        Exception: of many kinds, where the file is not a model, cut short or damaged.
     """
-    with zipfile.ZipFile(path) as archive:
-        damaged_member = archive.testzip()
-        if damaged_member is not None:
-            raise zipfile.BadZipFile(f"the checksum of {damaged_member} is wrong")
-        for member in archive.infolist():  # each of several members of one name
-            if member.filename.endswith(".pkl"):
-                check_pickle(archive.read(member))
-    return torch.load(path, map_location="cpu", weights_only=True)
+    with path.open("rb") as stream:
+        if _OLD_MEMBER in stream.read(200):
+            raise _make_version_error(path, "that of an earlier version")
+    with open_archive(path) as archive:
+        members = archive.infolist()
+        if len(members) > _MAX_ARRAYS or any(member.compress_type != zipfile.ZIP_STORED for member in members):
+            raise zipfile.BadZipFile("its members are too many, or compressed")
+        if archive.getinfo(_DESCRIPTION).file_size > _LIMITS.size:
+            raise ValueError(f"{_DESCRIPTION} has more than {_LIMITS.size:,} bytes")
+        try:
+            content = parse_strict_json(read_member(archive, _DESCRIPTION), _LIMITS)
+        except ValueError as error:
+            raise ValueError(f"{_DESCRIPTION} {error}") from None
+        stored_format = content.get("format") if isinstance(content, dict) else None
+        if not isinstance(stored_format, str) or not stored_format.startswith(_FORMAT_PREFIX):
+            raise ValueError(f"{_DESCRIPTION} names no format")
+        if stored_format != ARTIFACT_FORMAT:
+            raise _make_version_error(path, _shorten(repr(stored_format)))
+        names = content.get("weights")
+        if isinstance(names, list):  # else a part of another type
+            if len(names) != len(members) - 1 or not all(isinstance(name, str) for name in names):
+                raise ValueError("its arrays are not those that it lists")
+            arrays = [read_array(archive, _name_member(number)) for number in range(len(names))]
+            if {str(array.dtype) for array in arrays} - _WEIGHT_TYPES or len({*names}) < len(names):
+                raise ValueError("its arrays have types or names that no model's have")
+            content["weights"] = dict(zip(names, map(torch.from_numpy, arrays), strict=True))
+    described: dict[str, Any] = content
+    return described
+
+
+def _name_member(number: int) -> str:
+    return f"{number}.npy"
+
+
+def _make_version_error(path: Path, stored_format: str) -> InputError:
+    return InputError(
+        f"{str(path)!r} was written by another version of deniable (its format is {stored_format}, and this version "
+        f"reads {ARTIFACT_FORMAT!r}): train it again with this version."
+    )
 
 
 @contextmanager
@@ -200,40 +251,24 @@ def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
     Raises:
         KeyError: a part is missing.
         TypeError: a part is of another type.
-        ValueError: a tensor is larger than the file.
     """
     for name, expected_type in (("kind", str), ("configuration", dict), ("weights", dict), ("facts", dict)):
         if not isinstance(content[name], expected_type):
             raise TypeError(f"{name} must be a {expected_type.__name__}, not {type(content[name]).__name__}")
-    for name, tensor in content["weights"].items():
-        if not isinstance(tensor, Tensor):
-            raise TypeError(f"the weight {name!r} must be a tensor, not {type(tensor).__name__}")
-    for name in ("configuration", "weights", "facts"):
-        _check_tensor_sizes(content[name], name)
-    return Artifact(content["kind"], content["configuration"], dict(content["weights"]), content["facts"], path)
-
-
-def _check_tensor_sizes(value: object, name: object) -> None:
-    """Raise `ValueError` for a tensor that is larger than what is stored of it.
-
-    A view may repeat one number, and would take any memory when it is copied or looked at.
-    """
-    if isinstance(value, Tensor):
-        if value.numel() * value.element_size() > value.untyped_storage().nbytes():
-            raise ValueError(f"the tensor {name!r} is larger than what is stored of it")
-    elif isinstance(value, dict):
-        for member_name, member in value.items():
-            _check_tensor_sizes(member, member_name)
-    elif isinstance(value, list | tuple):
-        for member in value:
-            _check_tensor_sizes(member, name)
+    return Artifact(content["kind"], content["configuration"], content["weights"], content["facts"], path)
 
 
 def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration or a fact may be
-    """Return a value with Python's own numbers in place of numpy's, which `torch.load` would refuse to read back."""
+    """Return a value as `parse_strict_json` returns it: numbers of numpy as Python's, and those it refuses as text."""
     if isinstance(value, dict):
         return {name: _to_plain_values(item) for name, item in value.items()}
-    return value.item() if isinstance(value, np.generic) else value
+    if isinstance(value, list | tuple):
+        return [_to_plain_values(item) for item in value]
+    number = value.item() if isinstance(value, np.generic) else value
+    is_odd = (isinstance(number, float) and not math.isfinite(number)) or (
+        isinstance(number, int) and abs(number) > MAX_INTEGER
+    )
+    return str(number) if is_odd else number
 
 
 def _shorten(reason: object) -> str:

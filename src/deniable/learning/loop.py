@@ -7,6 +7,7 @@ import io
 import math
 import os
 import secrets
+import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
@@ -17,7 +18,6 @@ from torch import Tensor
 from deniable import __version__
 from deniable.core.errors import DeniableError, InputError, shorten_text
 from deniable.core.randomness import SecretBytes
-from deniable.learning.artifact import read_tensor_file
 
 _CHECKPOINT_FORMAT = 2
 _CHECKPOINT_FIELDS = {"parameters", "run", "key", "next", "state"}
@@ -146,7 +146,7 @@ class Checkpoint:
         if not self.path.exists():
             return None
         try:
-            stored = read_tensor_file(self.path)
+            stored = _read_tensor_file(self.path)
             is_intact = stored["format"] == _CHECKPOINT_FORMAT and stored.keys() >= _CHECKPOINT_FIELDS
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
             reason = shorten_text(str(error), 100)
@@ -173,6 +173,23 @@ class Checkpoint:
             )
         content: dict[str, Any] = stored
         return content
+
+
+def _read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+    """Return the tensors, numbers and texts of a file that its owner's run wrote, on the processor.
+
+    torch reads past a changed byte of a tensor, so the file's own checksums are verified first.
+
+    Raises:
+        Exception: of many kinds, where the file is another user's, of another kind, cut short or damaged.
+    """
+    if hasattr(os, "geteuid") and path.stat().st_uid != os.geteuid():
+        raise InputError("it belongs to another user")
+    with zipfile.ZipFile(path) as archive:
+        damaged_member = archive.testzip()
+        if damaged_member is not None:
+            raise zipfile.BadZipFile(f"the checksum of {damaged_member} is wrong")
+    return torch.load(path, map_location="cpu", weights_only=True)
 
 
 def run_training(

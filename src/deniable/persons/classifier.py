@@ -10,7 +10,7 @@ import numpy as np
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
+from deniable.core.guarantees import ApproxDP
 from deniable.persons.features import FeatureMap, FeatureRows
 from deniable.persons.linear_training import compute_contrasts
 from deniable.text.tokenization import count_unknown_words
@@ -30,9 +30,10 @@ class LinearClassifier:
         feature_map: public.
         classes: K names, declared or public.
         weights: (D, K - 1) in the contrasts of the classes.
-        guarantee: of the training records; None where there were none.
+        guarantee: of the training records; None where there were none, and for a model that was read from a file, which
+            cannot show how it was trained.
         verdict: on that guarantee.
-        facts: about the training, as JSON holds them; they go into the model card.
+        facts: about the training, as JSON holds them; they go into the model card. Of a file they are what it states.
     """
 
     feature_map: FeatureMap
@@ -70,7 +71,7 @@ class LinearClassifier:
         return count_unknown_words(texts, self.feature_map)
 
     def to_artifact(self) -> "Artifact":
-        """Return the model as a file holds it, with what is claimed of it."""
+        """Return the model as a file holds it, without what is claimed of it."""
         import torch  # noqa: PLC0415 - of an extra, and slow to import
 
         from deniable.learning.artifact import Artifact  # noqa: PLC0415 - imports torch
@@ -80,8 +81,6 @@ class LinearClassifier:
             "pairs": list(self.feature_map.pairs),
             "features": self.feature_map.source,
             "classes": list(self.classes),
-            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
         tensors = {
             "weights": torch.from_numpy(self.weights),
@@ -111,8 +110,4 @@ def restore_linear_classifier(artifact: "Artifact") -> LinearClassifier:
         weights, classes = artifact.weights["weights"].double().numpy(), tuple(map(str, content["classes"]))
         if weights.shape != (len(feature_map), len(classes) - 1) or not np.isfinite(weights).all():
             raise InputError("weights of another shape, or not finite")
-        guarantee = None if content["guarantee"] is None else decode_guarantee(content["guarantee"])
-        if guarantee is not None and not isinstance(guarantee, ApproxDP):
-            raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
-        verdict = None if content["verdict"] is None else Verdict.from_dict(content["verdict"])
-    return LinearClassifier(feature_map, classes, weights, guarantee, verdict, artifact.facts)
+    return LinearClassifier(feature_map, classes, weights, None, None, artifact.facts)

@@ -10,6 +10,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
+from deniable.core.errors import check_count
 from deniable.core.evidence import Verdict, limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_proved
 from deniable.core.numbers import format_exact, format_lower, format_odds, format_upper
@@ -23,6 +24,8 @@ from deniable.text.tables.layout import CopiedContent
 REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/3"
 FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
+_TRAINING_LAWS = {"laplace": "laplace", "gaussian": "gaussian"}
+"""Laws of the noise in a training, for files that may name anything."""
 _MAX_STAGES = 20
 """Stages of a training that are named."""
 
@@ -117,19 +120,18 @@ def certify_rewriting(
 
 
 def describe_training_texts(model: Rewriter) -> str:
-    """Return in words what a model was trained on, as far as it says."""
+    """Return in words what a model was trained on, as its file states: nothing can check that."""
     facts = model.facts
     stages: list[str] = []
     try:
         while isinstance(facts, dict) and "records" in facts and len(stages) < _MAX_STAGES:
-            noise = facts.get("options", {}).get("noise")
-            stages.append(
-                f"{facts['records']:,} texts" + (f" with {noise[0]} noise of scale {noise[1]:.4g}" if noise else "")
-            )
+            noise, count = facts.get("options", {}).get("noise"), check_count("a model", "records", facts["records"])
+            law = _TRAINING_LAWS[noise[0]] if noise else ""
+            stages.append(f"{count:,} texts" + (f" with {law} noise of scale {noise[1]:.4g}" if noise else ""))
             facts = facts.get("first stage") or {}
     except (AttributeError, LookupError, TypeError, ValueError):  # a file may hold any facts
         stages = []
-    return ", after ".join(stages) or "texts that its file does not describe"
+    return ", after ".join(stages) + ", as its file states" if stages else "texts that its file does not describe"
 
 
 def fingerprint_rewriter(model: Rewriter) -> str:

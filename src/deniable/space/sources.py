@@ -1,5 +1,6 @@
 """Where words and vectors come from: the GloVe package, and files in the formats of the field."""
 
+import contextlib
 import gzip
 import itertools
 import sys
@@ -7,10 +8,11 @@ import zlib
 from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
-from typing import IO, Any, cast
+from typing import IO, Any, BinaryIO, cast
 
 import numpy as np
 
+from deniable.core.archives import limit_reader, open_archive, read_array
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_count
 from deniable.space.grammar import fold_word, is_one_word
@@ -18,6 +20,7 @@ from deniable.space.grammar import fold_word, is_one_word
 _PEEKED_LINES = 1000
 _MAX_DIGITS = 18
 """Digits of a number in a header; Python refuses to read thousands of them."""
+_MAX_DIMENSIONS, _MAX_WORD_BYTES, _MAX_LINE_BYTES = 100_000, 10_000, 1 << 22
 
 
 def find_glove_folder() -> Path:
@@ -63,8 +66,11 @@ def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Float
         if path.suffix == ".npz":
             words, vectors = _read_npz_vectors(path)
             return words[:limit], vectors[:limit], []
-        opener = gzip.open if path.suffix == ".gz" else open
-        with cast("IO[bytes]", opener(path, "rb")) as file:
+        with contextlib.ExitStack() as stack:
+            file: IO[bytes] = stack.enter_context(path.open("rb"))
+            if path.suffix == ".gz":
+                stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=file)))
+                file = limit_reader(stream, path.stat().st_size)
             if Path(path.name.removesuffix(".gz")).suffix == ".bin":
                 return *_read_binary_vectors(file, path.name, limit), []
             return _read_text_vectors(file, path.name, limit)
@@ -74,15 +80,17 @@ def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Float
 
 def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
     try:
-        with path.open("rb") as file, np.load(file, allow_pickle=False) as arrays:
-            names, vectors = arrays["words"], arrays["vectors"]
+        with open_archive(path) as archive:
+            names, vectors = (read_array(archive, f"{name}.npy") for name in ("words", "vectors"))
     except (OSError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever bytes there are
         reason = " ".join(str(error).split())
-        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': {reason}.") from None
-    if not isinstance(names, np.ndarray) or not isinstance(vectors, np.ndarray):  # bytes of a member that is no .npy
-        raise InputError(f"{path.name} must hold the arrays 'words' and 'vectors': write it with numpy.savez.")
+        raise InputError(
+            f"{path.name} must hold the arrays 'words' and 'vectors', as numpy.savez writes them: {reason}."
+        ) from None
+    if vectors.dtype.kind in "US":
+        raise InputError(f"{path.name} has vectors of texts: they must be numbers.")
     if vectors.ndim != 2:  # noqa: PLR2004
         raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
     try:
@@ -121,7 +129,7 @@ def _parse_header(line: bytes) -> tuple[int, int] | None:
 
 def _read_binary_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], FloatArray]:
     header = _parse_header(file.readline(100))
-    if header is None or 0 in header:
+    if header is None or 0 in header or header[1] > _MAX_DIMENSIONS:
         raise InputError(f"{name} does not begin with the word2vec header 'words dimensions'.")
     count, dimensions = header
     words: list[str] = []
@@ -130,6 +138,8 @@ def _read_binary_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple
         letters = bytearray()
         while (letter := file.read(1)) not in (b" ", b""):
             letters += letter
+            if len(letters) > _MAX_WORD_BYTES:
+                raise InputError(f"{name} has a word of more than {_MAX_WORD_BYTES:,} bytes, in entry {row + 1}.")
         data = file.read(4 * dimensions)
         if len(data) < 4 * dimensions:
             raise InputError(f"{name} ends in the middle of entry {row + 1} of {count}.")
@@ -139,7 +149,7 @@ def _read_binary_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple
 
 
 def _read_text_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], FloatArray, list[str]]:
-    lines = _number_lines(file)
+    lines = _number_lines(file, name)
     head = [pair for _, pair in zip(range(_PEEKED_LINES), lines, strict=False)]
     if not head:
         raise InputError(f"{name} is empty: a vector file has a word and its numbers on each line.")
@@ -165,9 +175,11 @@ def _read_text_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[l
     return words, np.array(vectors), notes
 
 
-def _number_lines(file: IO[bytes]) -> Iterator[tuple[int, bytes]]:
+def _number_lines(file: IO[bytes], name: str) -> Iterator[tuple[int, bytes]]:
     """Yield (line number, line without its end) of the lines that are not blank."""
-    for number, line in enumerate(file, 1):
+    for number, line in enumerate(iter(lambda: file.readline(_MAX_LINE_BYTES), b""), 1):
+        if len(line) == _MAX_LINE_BYTES:
+            raise InputError(f"{name} line {number} is longer than any word with its vector.")
         stripped = line.rstrip(b"\r\n ")
         if stripped:
             yield number, stripped.replace(b"\t", b" ")

@@ -49,6 +49,10 @@ def fold_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
             unusable_count += 1
         else:
             first_rows.setdefault(folded, number)
+    if words and not first_rows:
+        raise InputError(
+            "A space needs at least two words with different vectors. All given ones are blank or of several lines."
+        )
     remarks = []
     repeated_count = len(words) - unusable_count - len(first_rows)
     if repeated_count:

@@ -105,7 +105,7 @@ def test_signatures(released, call, place):  # noqa: ARG001 - a certificate is t
 @pytest.mark.parametrize(
     ("content", "message"),
     [
-        (b"", "is no JSON"),
+        (b"", "is not JSON"),
         (b"[" * 100_000, "deep in each other"),
         (b'{"a":' * 500 + b"1" + b"}" * 500, "deep in each other"),
         (b'{"schema": 1, "schema": 2}', "field 'schema' twice"),

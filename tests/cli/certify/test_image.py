@@ -1,6 +1,5 @@
 """``deniable certify image``: true shares, refusals in one line, and certificates that are refuted when false."""
 
-import dataclasses
 import io
 import json
 import pickle
@@ -18,6 +17,7 @@ from deniable.models.images.training.fitting import fit_image_model
 from deniable.registry.models import load_image_model
 from deniable.registry.trainers import IMAGE_TRAINERS
 from tests.cli.image_models import images
+from tests.learning.stored import read_stored, write_stored
 
 QUICK = ("--draws", "100")
 SMOOTHED = ("--noise", "0.1", *QUICK)
@@ -154,14 +154,40 @@ def test_tiny_noise(certify):
     assert max(found) > 0
 
 
-@pytest.mark.parametrize(("sigma", "code"), [(0.1, 0), (5.0, 1)])
-def test_a_false_certificate_is_refuted(certify, place, model, sigma, code):
-    """The attack refutes a file whose certificate claims more noise than there is, and no other: exit code 1."""
-    held = dataclasses.replace(smooth_image_model(model, 0.1), certificate=GaussianSmoothing(sigma))
-    (place / "held.pt").write_bytes(serialize_model(held))
+@pytest.mark.parametrize(("factor", "code"), [(1, 0), (50, 1)])
+def test_a_false_certificate_is_refuted(certify, place, model, monkeypatch, factor, code):
+    """The attack refutes a certificate of more noise than there is, and no other: exit code 1."""
+    monkeypatch.setattr(
+        GaussianSmoothing,
+        "from_network",
+        lambda _network, _shape, noises, **_: GaussianSmoothing(factor * float(noises[0].scale)),
+    )
+    (place / "held.pt").write_bytes(serialize_model(smooth_image_model(model, 0.1)))
     result = certify(*QUICK, "--attack-count", "4", path="held.pt")
     assert (result.code, result.err) == (code, "")
     assert result.text.splitlines()[-1].startswith("attack: refuted: 4 of 4" if code else "attack: not refuted: 0 of 4")
+
+
+def edit_stored(path, edit):
+    """Edit what a model's file holds."""
+    held = read_stored(path.read_bytes())
+    edit(held)
+    path.write_bytes(write_stored(held))
+
+
+def test_a_file_cannot_claim_a_radius(certify, place, model):
+    """A certificate stated by the file is refused; more noise in it is more noise that is drawn."""
+    save_model(smooth_image_model(model, 0.1), place / "noisy.model")
+    honest = shares(certify(*QUICK, path="noisy.model"))
+    edit_stored(place / "noisy.model", lambda held: held["configuration"]["certificate"].update(sigma=25.0))
+    refused = certify(*QUICK, path="noisy.model")
+    assert refused.code == 2
+    assert "A stored GaussianSmoothing has other parameters" in refused.err
+    save_model(smooth_image_model(model, 0.1), place / "noisy.model", force=True)
+    edit_stored(place / "noisy.model", lambda held: held["weights"]["noise 0.scale"].fill_(25.0))
+    drowned = shares(certify(*QUICK, path="noisy.model"))
+    assert honest != drowned
+    assert certify(*QUICK, "--attack-count", "4", path="noisy.model").code == 0
 
 
 def test_dpals_certificate_may_fail(certify, call):
@@ -212,10 +238,10 @@ def test_options_that_cannot_be_used(certify, refused, options, message):
 
 def test_noise_twice(certify, refused, place, model):
     """A model with noise of its own takes no other."""
-    save_model(smooth_image_model(model, 0.1), place / "noisy.pt")
+    save_model(smooth_image_model(model, 0.1), place / "noisy.model")
     refused.given()
     message = "The model plain already has noise: certify it without --noise."
-    assert refused(certify(*SMOOTHED, path="noisy.pt")) == message
+    assert refused(certify(*SMOOTHED, path="noisy.model")) == message
 
 
 class Code:
@@ -225,16 +251,16 @@ class Code:
         return (exec, ("open('ran', 'w').close()",))
 
 
-def stored(content):
-    """Return the bytes that torch.save writes."""
-    stream = io.BytesIO()
-    torch.save(content, stream)
-    return stream.getvalue()
-
-
 def archive(**arrays):
     stream = io.BytesIO()
     np.savez(stream, **arrays)
+    return stream.getvalue()
+
+
+def write_old_file():
+    """Return a file as earlier versions wrote them, with code in it."""
+    stream = io.BytesIO()
+    torch.save({"format": "deniable-artifact/1", "facts": Code()}, stream)
     return stream.getvalue()
 
 
@@ -245,10 +271,10 @@ CONTENTS = {
     "a byte changed": lambda held: held[:999] + bytes([held[999] ^ 1]) + held[1000:],
     "an archive of numpy": lambda _: archive(x_train=np.zeros(3)),
     "a pickle": lambda _: pickle.dumps(Code()),
-    "code": lambda _: stored({"format": ARTIFACT_FORMAT, "facts": Code()}),
-    "another format": lambda _: stored({"format": "deniable-artifact/0"}),
-    "a list": lambda _: stored([1]),
-    "nothing but its format": lambda _: stored({"format": ARTIFACT_FORMAT}),
+    "code": lambda _: write_old_file(),
+    "another format": lambda _: write_stored({"format": "deniable-artifact/0"}),
+    "a list": lambda _: write_stored([1]),
+    "nothing but its format": lambda _: write_stored({"format": ARTIFACT_FORMAT}),
 }
 
 
@@ -274,17 +300,16 @@ def test_paths_that_are_no_model(certify, refused, place):
     [
         ("facts", 5),
         ("noises", 5),
-        ("verdict", 3),
-        ("guarantee", {"kind": "x"}),
         ("architecture", []),
-        ("certificate", {"kind": "GaussianSmoothing", "sigma": -1.0}),
+        ("certificate", {"kind": "GaussianSmoothing", "runner_up": "complement"}),
+        ("certificate", {"kind": "GaussianSmoothing", "sigma": 1.0}),
     ],
 )
 def test_models_with_parts_that_do_not_fit(certify, refused, place, name, value):
     """A file of the right form with a part that is wrong is a damaged model."""
-    held = torch.load(place / "m.pt", weights_only=True)
+    held = read_stored((place / "m.pt").read_bytes())
     changed = {"facts": value} if name == "facts" else {"configuration": {**held["configuration"], name: value}}
-    (place / "bad.pt").write_bytes(stored({**held, **changed}))
+    (place / "bad.pt").write_bytes(write_stored({**held, **changed}))
     refused.given()
     assert refused(certify(*SMOOTHED, path="bad.pt")).startswith("'bad.pt' is a damaged model (")
 
@@ -298,9 +323,9 @@ def test_models_with_parts_that_do_not_fit(certify, refused, place, name, value)
 )
 def test_weights_that_are_no_numbers(certify, refused, place, weight, message):
     """A model whose weights or scores are no numbers certifies nothing."""
-    held = torch.load(place / "m.pt", weights_only=True)
+    held = read_stored((place / "m.pt").read_bytes())
     weights = {name: torch.full_like(value, weight) for name, value in held["weights"].items()}
-    (place / "bad.pt").write_bytes(stored({**held, "weights": weights}))
+    (place / "bad.pt").write_bytes(write_stored({**held, "weights": weights}))
     refused.given()
     assert message in refused(certify(*SMOOTHED, path="bad.pt"))
 

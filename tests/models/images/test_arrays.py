@@ -165,7 +165,7 @@ def test_members_that_are_no_arrays_are_named(tmp_path):
     path = npz(tmp_path / "a.npz", y_test=None)
     with zipfile.ZipFile(path, "a") as archive:
         archive.writestr("y_test.npy", b"0 1 2 0")
-    with pytest.raises(InputError, match="y_test is no numpy array"):
+    with pytest.raises(InputError, match=r"y_test\.npy is not an array of numpy"):
         read_images(path)
 
 
@@ -214,3 +214,15 @@ def test_unfit_idx_files_are_named(tmp_path, packed, file, content, message):
     if content is not None:
         path.write_bytes(gzip.compress(content) if packed else content)
     assert_refused(place, message)
+
+
+def test_archives_and_files_that_expand(tmp_path):
+    """Images of eighty megabytes in a hundred kilobytes are refused before they are read."""
+    black = np.zeros((100_000, 28, 28), dtype=np.uint8)
+    np.savez_compressed(tmp_path / "a.npz", x_train=black, y_train=np.zeros(1), x_test=black[:1], y_test=np.zeros(1))
+    with pytest.raises(InputError, match=r"expand to 78,.*: write such arrays without compression"):
+        read_images(tmp_path / "a.npz")
+    data = {"x_train": black, "y_train": np.zeros(len(black)), "x_test": black[:1], "y_test": np.zeros(1)}
+    folder = idx(tmp_path / "idx", data, packed=True)
+    with pytest.raises(InputError, match="holds less than the 78400000 bytes that its header states"):
+        read_images(folder)

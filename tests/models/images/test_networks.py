@@ -205,14 +205,3 @@ def test_gradients_flow_to_the_image(network):
     )
     compute_noisy_scores(network, image, noises, source()).sum().backward()
     assert image.grad.abs().sum() > 0
-
-
-def test_as_a_file_holds_it():
-    """Every part of a noise survives being written down."""
-    noise = NetworkNoise("input", "laplace", torch.rand(1, 2, 2), torch.rand(1, 2, 2), (-1.0, 2.0))
-    held = {**noise.to_dict(), "bounds": list(noise.to_dict()["bounds"])}
-    again = NetworkNoise.from_dict(held)
-    assert torch.equal(again.scale, noise.scale)
-    assert torch.equal(again.offset, noise.offset)
-    assert (again.place, again.law, again.bounds) == ("input", "laplace", (-1.0, 2.0))
-    assert NetworkNoise.from_dict(NetworkNoise("input", "laplace", torch.tensor(1.0)).to_dict()).bounds is None

@@ -120,16 +120,16 @@ def test_of_a_network():
     """The certificate of a network uses the exact norm of its first layer, and refuses uneven or other noise."""
     network = ImageArchitecture("small", (1, 18, 18), 10).build(0)
     noise = NetworkNoise("first layer", "gaussian", torch.tensor(0.5))
-    certificate = PixelDP.from_network(network, (1, 18, 18), noise, "analytic")
+    certificate = PixelDP.from_network(network, (1, 18, 18), (noise,), "analytic")
     assert (certificate.sigma, certificate.status, certificate.norm) == (0.5, "proved for ideal arithmetic", "l2")
     norm = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), (1, 18, 18))
     assert certificate.sensitivity == pytest.approx(norm)
     uneven = torch.ones(16, 9, 9)
     uneven[0] = 0.5
     with pytest.raises(InputError, match=r"needs noise of one deviation\. Got a least variance of 0\.26"):
-        PixelDP.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", uneven), "analytic")
-    with pytest.raises(InputError, match="after the first layer"):
-        PixelDP.from_network(network, (1, 18, 18), NetworkNoise("input", "gaussian", uneven), "analytic")
+        PixelDP.from_network(network, (1, 18, 18), (NetworkNoise("first layer", "gaussian", uneven),), "analytic")
+    with pytest.raises(InputError, match="on the first layer"):
+        PixelDP.from_network(network, (1, 18, 18), (NetworkNoise("input", "gaussian", uneven),), "analytic")
 
 
 @pytest.mark.parametrize(

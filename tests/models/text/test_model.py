@@ -1,11 +1,9 @@
 """Text models in files: they predict the same, and other spaces, other bytes and other labels are refused."""
 
 import dataclasses
-import io
 
 import numpy as np
 import pytest
-import torch
 
 from deniable.core.errors import InputError
 from deniable.learning.artifact import serialize_model
@@ -19,6 +17,7 @@ from deniable.models.text.model import (
 from deniable.models.text.networks import TEXT_NETWORKS
 from deniable.models.text.training import TextTrainingOptions
 from deniable.space import Space
+from tests.learning.stored import read_stored, write_stored
 
 
 @pytest.fixture(scope="module")
@@ -32,13 +31,6 @@ def model(request, words_space, reviews, pairs):
     """Return a model that learned little, and documents for it."""
     documents = pairs if request.param == "attention" else reviews
     return fit_text_model(request.param, words_space, documents, TextTrainingOptions(epochs=1), seed=1), documents
-
-
-def stored(content):
-    """Return the bytes that torch.save writes."""
-    stream = io.BytesIO()
-    torch.save(content, stream)
-    return stream.getvalue()
 
 
 @pytest.fixture
@@ -69,7 +61,7 @@ def test_a_model_comes_back(model, words_space, word_sets, tmp_path):
 def test_the_vectors_are_left_out(model):
     """A file holds the weights that were learned, not the vectors of the space."""
     made, _ = model
-    held = torch.load(io.BytesIO(serialize_model(made)), weights_only=True)
+    held = read_stored(serialize_model(made))
     assert not [name for name in held["weights"] if "vectors" in name]
 
 
@@ -119,8 +111,8 @@ def test_another_space(saved, words_space):
         lambda _: b"text,label\n",
         lambda data: data[: len(data) // 2],
         lambda data: data[:700] + bytes([data[700] ^ 1]) + data[701:],
-        lambda _: stored([1]),
-        lambda _: stored({"format": "deniable-other/1"}),
+        lambda _: write_stored([1]),
+        lambda _: write_stored({"format": "deniable-other/1"}),
     ],
     ids=["empty", "a table", "cut short", "a byte changed", "a list", "another version"],
 )
@@ -145,10 +137,10 @@ def test_damaged_files(saved, words_space, change):
 )
 def test_parts_that_do_not_fit(saved, words_space, name, value):
     """A file of the right form with a part that is wrong is a damaged model, or as good as before."""
-    held = torch.load(saved, weights_only=True)
+    held = read_stored(saved.read_bytes())
     part = held["configuration"] if name in held["configuration"] else held
     part[name] = value
-    saved.write_bytes(stored(held))
+    saved.write_bytes(write_stored(held))
     if name == "pairs":
         assert load_text_model(saved, words_space).name == "fasttext"
         return
@@ -158,9 +150,9 @@ def test_parts_that_do_not_fit(saved, words_space, name, value):
 
 def test_weights_that_are_no_numbers(saved, words_space):
     """A model with weights that are not finite is damaged."""
-    held = torch.load(saved, weights_only=True)
+    held = read_stored(saved.read_bytes())
     held["weights"] = {name: value * float("nan") for name, value in held["weights"].items()}
-    saved.write_bytes(stored(held))
+    saved.write_bytes(write_stored(held))
     with pytest.raises(InputError, match="is a damaged model"):
         load_text_model(saved, words_space)
 

@@ -66,15 +66,11 @@ def test_noise_follows_from_the_budget(words_space, reviews):
 
 
 def test_a_model_comes_back(model, words_space, reviews, tmp_path):
-    """A file holds weights, guarantee and verdict; the vectors come from the space."""
+    """A file holds weights and facts, and no claim; the vectors come from the space."""
     save_model(model, tmp_path / "m.pt")
     back = load_text_model(tmp_path / "m.pt", words_space)
-    assert (back.name, back.guarantee, back.verdict, back.facts) == (
-        model.name,
-        model.guarantee,
-        model.verdict,
-        model.facts,
-    )
+    assert model.guarantee is not None
+    assert (back.name, back.guarantee, back.verdict, back.facts) == (model.name, None, None, model.facts)
     assert (back.predict(reviews) == model.predict(reviews)).all()
     assert (tmp_path / "m.pt").stat().st_size < 20_000
 

@@ -7,7 +7,12 @@ import pytest
 from scipy import stats
 
 from deniable.core.errors import InputError
-from deniable.models.text.substitutions import Substitutions, build_substitutions, read_substitutions
+from deniable.models.text.substitutions import (
+    Substitutions,
+    build_substitutions,
+    read_substitute_lists,
+    read_substitutions,
+)
 
 
 def words_of(space, sets, word):
@@ -91,3 +96,12 @@ def test_thinned_sets_keep_a_share(word_sets):
         assert all(set(found.choices_of(word)) <= set(large.choices_of(word)) for word in range(100))
         assert all(len(found.choices_of(word)) == 1 + kept[word] for word in range(100))
     np.testing.assert_array_equal(word_sets.thin(1.0, coins).choice_counts, word_sets.choice_counts)
+
+
+@pytest.mark.parametrize(("ending", "packed"), [(".xz", lzma.compress), (".gz", gzip.compress)])
+def test_files_that_expand(tmp_path, ending, packed):
+    """A file of some kilobytes is not read as eight megabytes."""
+    path = tmp_path / f"sets.json{ending}"
+    path.write_bytes(packed(b'{"a": ["b"]' + b" " * 8_000_000 + b"}"))
+    with pytest.raises(InputError, match="expands to more than such files do"):
+        read_substitute_lists(path)

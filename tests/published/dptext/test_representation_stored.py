@@ -2,7 +2,6 @@
 
 import copy
 import dataclasses
-import io
 import re
 import subprocess
 import sys
@@ -17,6 +16,7 @@ from deniable.learning.artifact import ARTIFACT_FORMAT, serialize_model
 from deniable.published.dptext.representation import load_representation
 from deniable.published.dptext.training import RepresentationOptions
 from deniable.rewriting.model import load_rewriter
+from tests.learning.stored import read_stored, write_stored
 from tests.published.dptext.toy import TEXTS, fitted
 from tests.rewriting import small
 
@@ -35,7 +35,7 @@ def fixed():
 @pytest.fixture(scope="module")
 def held(fixed):
     """Return what its file holds."""
-    return torch.load(io.BytesIO(serialize_model(fixed)), weights_only=True)
+    return read_stored(serialize_model(fixed))
 
 
 @pytest.fixture
@@ -44,15 +44,9 @@ def path(tmp_path):
     return tmp_path / "model.pt"
 
 
-def stored(content):
-    file = io.BytesIO()
-    torch.save(content, file)
-    return file.getvalue()
-
-
 def refusal(path, content):
     """Return the one line that a file is refused with."""
-    path.write_bytes(content if isinstance(content, bytes) else stored(content))
+    path.write_bytes(content if isinstance(content, bytes) else write_stored(content))
     with pytest.raises(InputError) as caught:
         load_representation(path)
     assert "\n" not in str(caught.value)
@@ -160,22 +154,17 @@ class TestDamaged:
             ("weights/more", torch.zeros(1), "Unexpected key"),
             ("weights/output.bias", torch.zeros(5), "size mismatch"),
             ("weights/output.bias", torch.zeros(6, dtype=torch.float64), "stored as no network"),
-            ("weights/output.bias", torch.zeros(1).expand(6), "is a damaged model"),
-            ("weights/output.bias", torch.zeros(6).to_sparse(), "is a damaged model"),
             ("weights/output.bias", torch.zeros(6, dtype=torch.int64), ""),
-            ("weights/output.bias", [0.0] * 6, "must be a tensor"),
             ("weights/output.bias", torch.full((6,), float("nan")), "weights that are not finite"),
             ("weights/output.bias", torch.full((6,), float("inf")), "weights that are not finite"),
             ("words", None, "not iterable"),
             ("words", ["a", "b"], "words of a vocabulary"),
             ("epsilon", -0.1, "'epsilon' parameter"),
             ("epsilon", 0, "'epsilon' parameter"),
-            ("epsilon", float("nan"), "'epsilon' parameter"),
-            ("epsilon", float("inf"), "'epsilon' parameter"),
             ("epsilon", 0.05, "epsilon 0.05, and 0.1 in its options"),
             ("epsilon", "0.1", "'epsilon' parameter"),
             ("epsilon", True, "'epsilon' parameter"),
-            ("epsilon", torch.tensor(0.1), "'epsilon' parameter"),
+            ("epsilon", [0.1], "'epsilon' parameter"),
             ("facts", None, "facts must be a dict"),
             ("facts", 3, "facts must be a dict"),
         ],
@@ -195,8 +184,8 @@ class TestDamaged:
 
     def test_a_learned_epsilon_is_below_its_bound(self, path):
         """As published epsilon may be any up to the bound that it was learned under, and no more."""
-        content = torch.load(io.BytesIO(serialize_model(fitted("published", 0.1, epochs=1))), weights_only=True)
-        path.write_bytes(stored(changed(content, "epsilon", 0.07)))
+        content = read_stored(serialize_model(fitted("published", 0.1, epochs=1)))
+        path.write_bytes(write_stored(changed(content, "epsilon", 0.07)))
         assert load_representation(path).guarantee.epsilon == 0.07
         assert "epsilon 0.2, and 0.1" in refusal(path, changed(content, "epsilon", 0.2))
 
@@ -215,7 +204,7 @@ class TestOtherFiles:
         with pytest.raises(InputError, match="another kind of model, 'representation'"):
             load_rewriter(path)
 
-    @pytest.mark.parametrize("form", ["deniable-representation/1", "deniable-artifact/2", "deniable-\nx"])
+    @pytest.mark.parametrize("form", ["deniable-representation/1", "deniable-artifact/3", "deniable-\nx"])
     def test_another_version(self, path, held, form):
         """Another format is refused, whatever else the file holds."""
         assert "was written by another version of deniable" in refusal(path, changed(held, "format", form))
@@ -229,7 +218,7 @@ class TestOtherFiles:
             {"format": 1},
             {"format": ARTIFACT_FORMAT.upper()},
             {"format": ""},
-            {"format": ARTIFACT_FORMAT, "x": object},
+            {"format": ARTIFACT_FORMAT, "x": float("nan")},
         ],
     )
     def test_no_model(self, path, content):
@@ -241,7 +230,7 @@ class TestOtherFiles:
         content = bytearray(serialize_model(fixed))
         weights = fixed.encoder.output.weight.detach().numpy().tobytes()
         content[content.index(weights)] ^= 1
-        assert "checksum" in refusal(path, bytes(content))
+        assert "CRC" in refusal(path, bytes(content))
 
     def test_no_file(self, path):
         """A file that is not there is named."""

@@ -125,12 +125,12 @@ def test_of_a_network():
     network = ImageArchitecture("small", (1, 18, 18), 10).build(0)
     scale = torch.ones(16, 9, 9)
     scale[0] = 0.5
-    uneven = SecureSGDCertificate.from_network(network, (1, 18, 18), NetworkNoise("first layer", "gaussian", scale))
+    uneven = SecureSGDCertificate.from_network(network, (1, 18, 18), (NetworkNoise("first layer", "gaussian", scale),))
     assert uneven.least_share == pytest.approx(0.25 / (61 / 64))
     assert uneven.sigma == pytest.approx(math.sqrt(61 / 64))
     assert uneven.status == "refuted"
-    with pytest.raises(InputError, match="after the first layer"):
-        SecureSGDCertificate.from_network(network, (1, 18, 18), NetworkNoise("input", "gaussian", scale))
+    with pytest.raises(InputError, match="on the first layer"):
+        SecureSGDCertificate.from_network(network, (1, 18, 18), (NetworkNoise("input", "gaussian", scale),))
 
 
 @pytest.mark.parametrize(

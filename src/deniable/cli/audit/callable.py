@@ -113,9 +113,10 @@ def _read_json_input(path: str) -> Any:  # noqa: ANN401 - whatever the file hold
     """Return an input: the value of a .json file, lists of numbers as arrays."""
     import numpy as np
 
+    text = read_text_file(path)
     try:
-        value = json.loads(read_text_file(path))
-    except json.JSONDecodeError as error:
+        value = json.loads(text)
+    except (ValueError, RecursionError) as error:
         raise InputError(
             f"The input {path!r} is not JSON: {error}. A text is written with quotes in the file, or given without @."
         ) from None

@@ -92,7 +92,7 @@ def run_certificate_check(
     field or the signature is wrong.
     """
     from deniable.checking import check_certificate, parse_certificate
-    from deniable.checking.document import MAX_CERTIFICATE_BYTES
+    from deniable.checking.document import CERTIFICATE_LIMITS
     from deniable.core.cache import bypass_cache
     from deniable.core.files import check_outputs
 
@@ -100,7 +100,7 @@ def run_certificate_check(
         raise InputError("--table is compared with what was signed: give the owner's --public-key too.")
     if html is not None:
         check_outputs([html], [file, public_key, table, signature, space, prior, *(hide or ())], force=force)
-    content = _read_bounded(file, "certificate", MAX_CERTIFICATE_BYTES + 1)
+    content = _read_bounded(file, "certificate", CERTIFICATE_LIMITS.size + 1)
     document = parse_certificate(content)
     signature_check = _check_signature(file, content, public_key, table, signature)
     with (

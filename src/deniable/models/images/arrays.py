@@ -10,6 +10,7 @@ from typing import IO, cast
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.archives import limit_expansion, open_archive, read_array
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.numbers import format_exact
 from deniable.models.images.dataset import (
@@ -28,8 +29,6 @@ CHANNEL_COUNTS = (1, 3)
 NPZ_ARRAYS = ("x_train", "y_train", "x_test", "y_test")
 _IDX_SPLITS = ("train", "t10k")
 _READ_BYTES = 1 << 20
-_MAX_GZIP_RATIO = 1032
-"""Greatest ratio by which gzip compresses: a header that claims more is wrong, and nothing is allocated for it."""
 
 
 @contextmanager
@@ -168,19 +167,18 @@ def read_npz(path: Path, declaration: DataDeclaration) -> ImageDataset:
     """
     expected = ", ".join(NPZ_ARRAYS)
     with reraise_decoder_errors("it", "a .npz archive"), path.open("rb") as stream:
-        archive = np.load(stream, allow_pickle=False)  # given a path, numpy would leave a file open that it cannot read
-        if not isinstance(archive, np.lib.npyio.NpzFile):
+        if stream.read(6) == b"\x93NUMPY":
             raise InputError(f"it is a single array, no .npz archive: save {expected} by np.savez.")
-        missing = [name for name in NPZ_ARRAYS if name not in archive.files]
+    arrays = {}
+    with reraise_decoder_errors("it", "a .npz archive"), open_archive(path) as archive:
+        available = [name.removesuffix(".npy") for name in archive.namelist()]
+        missing = [name for name in NPZ_ARRAYS if name not in available]
         if missing:
-            available = ", ".join(map(repr, archive.files[:20])) or "none"
-            raise InputError(f"it has no array {missing[0]!r}: save {expected}. Its arrays: {available}.")
-        arrays = {}
+            shown = ", ".join(map(repr, available[:20])) or "none"
+            raise InputError(f"it has no array {missing[0]!r}: save {expected}. Its arrays: {shown}.")
         for name in NPZ_ARRAYS:
             with reraise_decoder_errors(name, "an array of numbers"):
-                arrays[name] = archive[name]
-                if not isinstance(arrays[name], np.ndarray):  # numpy returns the bytes of a member that is no .npy
-                    raise InputError(f"{name} is no numpy array: save {expected} by np.savez.")
+                arrays[name] = read_array(archive, f"{name}.npy")
     named_pixels = ("x_train", arrays["x_train"]), ("x_test", arrays["x_test"])
     x_train, x_test, note = scale_both_splits(*named_pixels, declaration.pixel_range)
     return assemble_dataset(
@@ -243,11 +241,12 @@ def _parse_idx_file(path: Path, axes: int) -> ByteArray:
             raise InputError(f"{path.name} {problem}: an IDX file of bytes with {axes} axes starts with {expected}.")
         shape = tuple(map(int, header[1:]))
         stated_bytes = int(np.prod(shape, dtype=object))
-        max_bytes = path.stat().st_size * (_MAX_GZIP_RATIO if is_gzip else 1)
+        size = path.stat().st_size
+        max_bytes = limit_expansion(size) if is_gzip else size
         data = _read_bytes(stream, stated_bytes) if stated_bytes <= max_bytes else b""
     if len(data) != stated_bytes:
         comparison = f"{'more' if len(data) > stated_bytes else 'less'} than the {stated_bytes} bytes"
-        raise InputError(f"{path.name} holds {comparison} that its header states: download the file again.")
+        raise InputError(f"{path.name} holds {comparison} that its header states: download it again, or decompress it.")
     return np.frombuffer(data, dtype=np.uint8).reshape(shape)
 
 

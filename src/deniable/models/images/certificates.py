@@ -5,21 +5,29 @@ defined. `deniable.registry.models` reads a model of any kind.
 """
 
 import dataclasses
+import math
 from typing import Any, TypeVar
 
 from deniable.core.errors import InputError
+from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise
 from deniable.models.images.pixeldp import PixelDP
 from deniable.models.images.robustness import RobustnessCertificate
 from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
 
 Kind = TypeVar("Kind", bound=type)
 
+_MAX_PIXELS = 1 << 13
+"""Numbers of an image up to which a first layer's norm is computed for whoever reads a file: that takes their cube."""
 CERTIFICATE_KINDS: dict[str, type[Any]] = {}
 """Every class of certificates that can be saved and read, by its name."""
 
 
 def register_certificate(kind: Kind) -> Kind:
-    """Return a dataclass of certificates, after adding it to the kinds that can be saved and read."""
+    """Return a dataclass of certificates, after adding it to the kinds that can be saved and read.
+
+    Its class method ``from_network(network, shape, noises, **choices)`` makes the certificate of a network under its
+    noise, for images of a shape (channels, height, width), and raises `InputError` for noise that it is not about.
+    """
     CERTIFICATE_KINDS[kind.__name__] = kind
     return kind
 
@@ -41,22 +49,35 @@ def encode_certificate(certificate: RobustnessCertificate) -> dict[str, Any]:
     return {"kind": name, **{name: getattr(certificate, name) for name in names}}
 
 
-def decode_certificate(content: dict[str, Any]) -> RobustnessCertificate:
-    """Return the certificate that `encode_certificate` wrote.
+def encode_choices(certificate: RobustnessCertificate) -> dict[str, Any]:
+    """Return what a model's file holds of a certificate: its kind and its choices, from which no radius follows.
 
     Raises:
-        InputError: an unknown kind, or parameters that are not of that kind.
+        InputError: a kind that is not among `CERTIFICATE_KINDS`.
     """
-    name, parameters = content.get("kind"), {key: value for key, value in content.items() if key != "kind"}
+    encoded = encode_certificate(certificate)
+    return {name: encoded[name] for name in ("kind", *certificate.choices)}
+
+
+def rebuild_certificate(
+    content: dict[str, Any], network: ImageNetwork, shape: ImageShape, noises: tuple[NetworkNoise, ...]
+) -> RobustnessCertificate:
+    """Return the certificate of a kind and with the choices of `encode_choices`, from a network and its noise.
+
+    Raises:
+        InputError: an unknown kind, other choices, other noise, or images too large to compute it for.
+    """
+    choices = dict(content)
+    name = choices.pop("kind", None)
     kind = CERTIFICATE_KINDS.get(str(name))
     if kind is None:
         raise InputError(
             f"The certificate's kind must be one of {', '.join(CERTIFICATE_KINDS)}. Got {name!r}: certificates of "
             "published systems are read by deniable.registry.models."
         )
-    try:
-        certificate: RobustnessCertificate = kind(**parameters)
-    except TypeError:
-        given_names = ", ".join(map(str, parameters))
-        raise InputError(f"A saved {name} has other parameters than this version's. Got {given_names}.") from None
+    if {*choices} != {*kind.choices}:
+        raise InputError(f"A stored {name} has other parameters than this version's. Got {', '.join(choices)}.")
+    if math.prod(shape) > _MAX_PIXELS:
+        raise InputError(f"The certificate of images of more than {_MAX_PIXELS:,} numbers takes too long.")
+    certificate: RobustnessCertificate = kind.from_network(network, shape, noises, **choices)
     return certificate

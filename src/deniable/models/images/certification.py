@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import torch
 from torch import Tensor
 
-from deniable.core.errors import InputError, check_number_within
+from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate
 from deniable.core.progress import get_progress_reporter
 from deniable.models.images.model import ImageModel
@@ -23,8 +23,6 @@ IMAGE_SELECTION_DRAWS = 100
 _REPORT_EVERY = 16
 """Number of images between two reports of progress."""
 _CURVE_POINTS = 5
-_MAX_SCALE = 1e30
-"""Noise is drawn in float32: beyond this range it would round to zero or overflow, and certify nothing."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -61,11 +59,10 @@ def smooth_image_model(model: ImageModel, scale: float, law: NetworkNoiseLaw = "
     """
     if model.noises:
         raise InputError(f"The model {model.trainer} already has noise: certify it without --noise.")
-    check_number_within("smoothing", "noise", scale, 1 / _MAX_SCALE, _MAX_SCALE)
-    certificate = GaussianSmoothing(scale) if law == "gaussian" else LaplaceSmoothing(scale)
-    return dataclasses.replace(
-        model, noises=(NetworkNoise("input", law, torch.tensor(scale)),), certificate=certificate
-    )
+    noises = (NetworkNoise("input", law, torch.tensor(scale, dtype=torch.float64)),)
+    kind = GaussianSmoothing if law == "gaussian" else LaplaceSmoothing
+    certificate = kind.from_network(model.network, model.architecture.shape, noises)
+    return dataclasses.replace(model, noises=noises, certificate=certificate)
 
 
 def certify_image_model(

@@ -16,10 +16,9 @@ import torch
 from torch import Tensor, nn
 
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.models.images.networks import ImageNetwork
+from deniable.models.images.networks import ImageNetwork, ImageShape
 from deniable.models.shared.draws import make_noise_generator
 
-ImageShape = tuple[int, ...]
 _BASIS_BATCH = 128
 """Number of basis images in one call of the layer."""
 _NORM_ROUNDING = 2.0**-34

@@ -8,10 +8,10 @@ from torch import Tensor
 
 from deniable.core.errors import InputError
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP, decode_guarantee, encode_guarantee
+from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.learning.artifact import Artifact, check_weight_shapes, load_weights, reraise_corrupt_file
-from deniable.models.images.certificates import decode_certificate, encode_certificate
+from deniable.models.images.certificates import encode_choices, rebuild_certificate
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
 from deniable.models.images.networks import ImageArchitecture, ImageNetwork, NetworkNoise, compute_noisy_scores
 from deniable.models.images.robustness import DecisionRule, RobustnessCertificate
@@ -19,6 +19,8 @@ from deniable.models.shared.tally import ImageScorer
 
 IMAGE_MODEL_KIND = "image model"
 _PREDICTION_BATCH = 1_000
+_NOISE_PREFIX = "noise "
+"""Of the names of the noise's tensors among the weights of a file."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -30,10 +32,11 @@ class ImageModel:
         architecture: of the network.
         network: with its weights, in evaluation mode.
         noises: what it adds at every call; none for a deterministic model.
-        guarantee: of the training records; None where nothing is claimed.
+        guarantee: of the training records; None where nothing is claimed, and for a model that was read from a file,
+            which cannot show how it was trained.
         verdict: on that claim.
         certificate: of its predictions; None where nothing is claimed.
-        facts: about the run, as JSON holds them; they go into the model card.
+        facts: about the run, as JSON holds them; they go into the model card. Of a file they are what it states.
     """
 
     trainer: str
@@ -55,16 +58,17 @@ class ImageModel:
         )
 
     def to_artifact(self) -> Artifact:
-        """Return the model as a file holds it, with what is claimed of it."""
+        """Return the model as a file holds it: with its noise, and nothing that is claimed or proved of it."""
+        tensors = [(f"{_NOISE_PREFIX}{number}", noise) for number, noise in enumerate(self.noises)]
+        noise_weights = {f"{prefix}.scale": noise.scale for prefix, noise in tensors}
+        noise_weights |= {f"{prefix}.offset": noise.offset for prefix, noise in tensors if noise.offset is not None}
         configuration = {
             "trainer": self.trainer,
             "architecture": dataclasses.asdict(self.architecture),
-            "noises": [noise.to_dict() for noise in self.noises],
-            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
-            "certificate": None if self.certificate is None else encode_certificate(self.certificate),
+            "noises": [{"place": noise.place, "law": noise.law, "bounds": noise.bounds} for noise in self.noises],
+            "certificate": None if self.certificate is None else encode_choices(self.certificate),
         }
-        return Artifact(IMAGE_MODEL_KIND, configuration, self.network.state_dict(), self.facts)
+        return Artifact(IMAGE_MODEL_KIND, configuration, {**self.network.state_dict(), **noise_weights}, self.facts)
 
     def scores(self, generator: torch.Generator) -> ImageScorer:
         """Return the model as attacks and certificates see it, with noise from a generator."""
@@ -115,6 +119,9 @@ def restore_image_model(artifact: Artifact) -> ImageModel:
     with reraise_corrupt_file(artifact.path):
         model = _decode_image_model(artifact)
         _ = model.declaration  # readable, or the model is damaged
+        names = model.facts.get("classes")
+        if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
+            raise InputError("classes that are not a list of names")
     return model
 
 
@@ -122,23 +129,32 @@ def _decode_image_model(artifact: Artifact) -> ImageModel:
     content = artifact.configuration
     architecture_fields = content["architecture"]
     architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
-    check_weight_shapes(lambda: architecture.build(0), artifact.weights)
+    weights = {name: weight for name, weight in artifact.weights.items() if not name.startswith(_NOISE_PREFIX)}
+    check_weight_shapes(lambda: architecture.build(0), weights)
     network = architecture.build(0)
-    load_weights(network, artifact.weights)
+    load_weights(network, weights)
+    noises = tuple(_decode_noise(f"{_NOISE_PREFIX}{n}", noise, artifact) for n, noise in enumerate(content["noises"]))
+    for noise in noises:
+        noise.check(network, architecture.shape)
+    choices = content["certificate"]
     return ImageModel(
-        trainer=content["trainer"],
+        trainer=str(content["trainer"]),
         architecture=architecture,
         network=network,
-        noises=tuple(NetworkNoise.from_dict(noise) for noise in content["noises"]),
-        guarantee=_decode_guarantee(content["guarantee"]),
-        verdict=None if content["verdict"] is None else Verdict.from_dict(content["verdict"]),
-        certificate=None if content["certificate"] is None else decode_certificate(content["certificate"]),
+        noises=noises,
+        guarantee=None,
+        verdict=None,
+        certificate=None if choices is None else rebuild_certificate(choices, network, architecture.shape, noises),
         facts=artifact.facts,
     )
 
 
-def _decode_guarantee(content: dict[str, Any] | None) -> PureDP | ApproxDP | None:
-    guarantee = None if content is None else decode_guarantee(content)
-    if guarantee is not None and not isinstance(guarantee, PureDP | ApproxDP):
-        raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
-    return guarantee
+def _decode_noise(name: str, content: dict[str, Any], artifact: Artifact) -> NetworkNoise:
+    bounds = content["bounds"]
+    return NetworkNoise(
+        place=content["place"],
+        law=content["law"],
+        scale=artifact.weights[f"{name}.scale"],
+        offset=artifact.weights.get(f"{name}.offset"),
+        bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
+    )

@@ -3,13 +3,16 @@
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Any, Literal
+from typing import Literal, get_args
 
 import torch
 from torch import Tensor, nn
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.learning.loop import build_with_seed
+
+ImageShape = tuple[int, ...]
+"""Of an image: channels, height and width."""
 
 
 class ImageNetwork(nn.Module):
@@ -222,21 +225,41 @@ class NetworkNoise:
         noise = noise * self.scale.to(device)
         return noise if self.offset is None else noise + self.offset.to(device)
 
-    def to_dict(self) -> dict[str, Any]:
-        """Return what `from_dict` takes."""
-        return {"place": self.place, "law": self.law, "scale": self.scale, "offset": self.offset, "bounds": self.bounds}
+    def check(self, network: ImageNetwork, shape: ImageShape) -> None:
+        """Check that a network can have the noise.
 
-    @classmethod
-    def from_dict(cls, content: dict[str, Any]) -> "NetworkNoise":
-        """Return the noise that a file holds."""
-        bounds = content["bounds"]
-        return cls(
-            content["place"],
-            content["law"],
-            content["scale"],
-            content["offset"],
-            None if bounds is None else tuple(bounds),
-        )
+        Args:
+            network: that has the noise.
+            shape: of an image.
+
+        Raises:
+            InputError: an unknown place or law, numbers that are not finite, or bounds or a scale that are none.
+            RuntimeError: numbers of another shape than their place.
+        """
+        if self.place not in get_args(NoisePlace) or self.law not in get_args(NetworkNoiseLaw):
+            raise InputError(f"{self.law} noise on the {self.place}")
+        images = torch.zeros(1, *shape)
+        place_shape = images.shape[1:] if self.place == "input" else get_first_layer_shape(network, images)[1:]
+        for numbers in (self.scale, self.scale if self.offset is None else self.offset):
+            if not numbers.isfinite().all():
+                raise InputError("noise that is not finite")
+            numbers.expand(place_shape)  # raises
+        if (self.scale < 0).any():
+            raise InputError("noise of a negative scale")
+        if self.bounds is not None and not self.bounds[0] < self.bounds[1]:
+            raise InputError("bounds on the noisy image that are not in order")
+
+
+def get_only_noise(noises: tuple[NetworkNoise, ...], place: NoisePlace, law: NetworkNoiseLaw) -> NetworkNoise:
+    """Return the one noise of a model, if it is the one that a certificate is about.
+
+    Raises:
+        InputError: another noise, none, or several.
+    """
+    if [(noise.place, noise.law) for noise in noises] != [(place, law)]:
+        given = " and ".join(f"{noise.law} noise on the {noise.place}" for noise in noises) or "none"
+        raise InputError(f"The certificate is about {law} noise on the {place}. Got {given}.")
+    return noises[0]
 
 
 def _draw_laplace(shape: torch.Size, generator: torch.Generator) -> Tensor:

@@ -12,15 +12,15 @@ of attack. Every (epsilon, delta) that the noise gives for some L is a certifica
 import dataclasses
 import math
 from collections.abc import Callable
-from typing import Literal, Self
+from typing import ClassVar, Literal, Self
 
 import numpy as np
 from scipy import optimize
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.guarantees import PROVED_IDEAL, Status
-from deniable.models.images.layer_noise import ImageShape, PixelFirstLayer, compute_equivalent_gaussian_scale
-from deniable.models.images.networks import ImageNetwork, NetworkNoise
+from deniable.models.images.layer_noise import PixelFirstLayer, compute_equivalent_gaussian_scale
+from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise, get_only_noise
 from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
 from deniable.models.shared.intervals import (
     compute_clopper_pearson_lower,
@@ -88,6 +88,7 @@ class PixelDP:
         InputError: a parameter outside its domain.
     """
 
+    choices: ClassVar[tuple[str, ...]] = ("calibration", "decision_rule")
     sigma: float
     sensitivity: float = 1.0
     calibration: NoiseCalibration = "analytic"
@@ -103,7 +104,12 @@ class PixelDP:
 
     @classmethod
     def from_network(
-        cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise, calibration: NoiseCalibration
+        cls,
+        network: ImageNetwork,
+        shape: ImageShape,
+        noises: tuple[NetworkNoise, ...],
+        calibration: NoiseCalibration,
+        decision_rule: DecisionRule = "softmax",
     ) -> Self:
         """Return the certificate of even Gaussian noise after the first layer of a network, for l2 attacks.
 
@@ -112,13 +118,13 @@ class PixelDP:
         Raises:
             InputError: noise of another kind, or noise that differs among the coordinates.
         """
-        sigma, sensitivity, least_share = measure_first_layer_noise(network, shape, noise)
+        sigma, sensitivity, least_share = measure_first_layer_noise(network, shape, noises)
         if least_share < 1:
             raise InputError(
                 f"PixelDP needs noise of one deviation. Got a least variance of {least_share:g} of the mean: certify "
                 "GaussianSmoothing with compute_equivalent_gaussian_scale."
             )
-        return cls(sigma, sensitivity, calibration)
+        return cls(sigma, sensitivity, calibration, decision_rule)
 
     @property
     def status(self) -> Status:
@@ -158,14 +164,14 @@ def check_pixel_privacy(sigma: float, sensitivity: float, decision_rule: str) ->
 
 
 def measure_first_layer_noise(
-    network: ImageNetwork, shape: ImageShape, noise: NetworkNoise
+    network: ImageNetwork, shape: ImageShape, noises: tuple[NetworkNoise, ...]
 ) -> tuple[float, float, float]:
     """Return the root of the noise's mean variance, the layer's exact operator norm, and the least share of variance.
 
     Args:
         network: with noise after its first layer.
         shape: of an image, (channels, height, width).
-        noise: Gaussian; of any scale that fits the layer's output.
+        noises: Gaussian after the first layer, of any scale that fits the layer's output, and no other.
 
     Returns:
         sigma; Delta, the norm from l2 on pixels in [0, 1]; and min r_i for variances sigma^2 r_i, 1 for even noise.
@@ -173,10 +179,7 @@ def measure_first_layer_noise(
     Raises:
         InputError: noise of another kind.
     """
-    if (noise.place, noise.law) != ("first layer", "gaussian"):
-        description = f"{noise.law} noise on the {noise.place}"
-        raise InputError(f"PixelDP needs Gaussian noise after the first layer. Got {description}.")
-    variances = noise.scale.double() ** 2
+    variances = get_only_noise(noises, "first layer", "gaussian").scale.double() ** 2
     mean_variance = float(variances.mean())
     least_share = float(variances.min()) / mean_variance
     sensitivity = 1 / compute_equivalent_gaussian_scale(PixelFirstLayer(network), shape)

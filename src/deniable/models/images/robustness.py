@@ -5,7 +5,7 @@ Radii are in the unit of pixels in [0, 1], unless a published certificate says o
 
 import dataclasses
 import math
-from typing import Literal, Protocol
+from typing import ClassVar, Literal, Protocol
 
 from deniable.core.errors import make_parameter_error
 from deniable.core.guarantees import Status
@@ -37,6 +37,8 @@ class RobustnessCertificate(Protocol):
     """A way to certify the predictions of a randomized model.
 
     Attributes:
+        choices: names of the parameters that are chosen. All others follow from the network and its noise, so that a
+            model's file holds the choices only, and none of them makes a certificate false.
         norm: of the radius.
         status: what is known of its claim.
         source: the theorem.
@@ -44,6 +46,8 @@ class RobustnessCertificate(Protocol):
             score.
         pixels_per_unit: factor from the unit of the radius to pixels of [0, 1].
     """
+
+    choices: ClassVar[tuple[str, ...]]
 
     @property
     def decision_rule(self) -> DecisionRule:  # noqa: D102 - see the class

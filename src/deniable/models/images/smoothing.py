@@ -2,18 +2,36 @@
 
 import dataclasses
 import math
-from typing import Literal
+from typing import ClassVar, Literal, Self
 
 from scipy.special import ndtri
 
-from deniable.core.errors import check_positive, make_parameter_error
+from deniable.core.errors import check_number_within, check_positive, make_parameter_error
 from deniable.core.guarantees import PROVED_IDEAL, Status
+from deniable.models.images.networks import (
+    ImageNetwork,
+    ImageShape,
+    NetworkNoise,
+    NetworkNoiseLaw,
+    get_only_noise,
+)
 from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
 from deniable.models.shared.intervals import bound_both_classes, bound_by_complement, select_class
 from deniable.models.shared.tally import PredictionTally
 
 RunnerUpBound = Literal["complement", "estimated"]
 RUNNER_UP_BOUNDS = {"complement": bound_by_complement, "estimated": bound_both_classes}
+
+
+_MAX_SCALE = 1e30
+"""Noise is drawn in float32: beyond this range it would round to zero or overflow, and certify nothing."""
+
+
+def _get_pixel_scale(noises: tuple[NetworkNoise, ...], law: NetworkNoiseLaw) -> float:
+    """Return the scale of the noise on the pixels, one for all of them."""
+    return check_number_within(
+        "smoothing", "noise", float(get_only_noise(noises, "input", law).scale), 1 / _MAX_SCALE, _MAX_SCALE
+    )
 
 
 def compute_gaussian_radius(p_a: float, p_b: float, sigma: float) -> float:
@@ -49,6 +67,7 @@ class GaussianSmoothing:
         InputError: a sigma that is not positive, or an unknown runner_up.
     """
 
+    choices: ClassVar[tuple[str, ...]] = ("runner_up",)
     sigma: float
     runner_up: RunnerUpBound = "complement"
     norm: Norm = dataclasses.field(default="l2", init=False)
@@ -56,6 +75,17 @@ class GaussianSmoothing:
     source: str = dataclasses.field(default="Cohen et al. 2019, Theorem 1", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="votes", init=False)
     pixels_per_unit: float = dataclasses.field(default=1.0, init=False)
+
+    @classmethod
+    def from_network(
+        cls,
+        network: ImageNetwork,  # noqa: ARG003 - of every certificate
+        shape: ImageShape,  # noqa: ARG003 - the same
+        noises: tuple[NetworkNoise, ...],
+        runner_up: RunnerUpBound = "complement",
+    ) -> Self:
+        """Return the certificate of Gaussian noise on the pixels."""
+        return cls(_get_pixel_scale(noises, "gaussian"), runner_up)
 
     def __post_init__(self) -> None:
         check_positive("GaussianSmoothing", "sigma", self.sigma)
@@ -104,6 +134,7 @@ class LaplaceSmoothing:
         InputError: a scale that is not positive, or an unknown runner_up.
     """
 
+    choices: ClassVar[tuple[str, ...]] = ("runner_up",)
     scale: float
     runner_up: RunnerUpBound = "complement"
     norm: Norm = dataclasses.field(default="l1", init=False)
@@ -111,6 +142,17 @@ class LaplaceSmoothing:
     source: str = dataclasses.field(default="Teng et al. 2019; Yang et al. 2020", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="votes", init=False)
     pixels_per_unit: float = dataclasses.field(default=1.0, init=False)
+
+    @classmethod
+    def from_network(
+        cls,
+        network: ImageNetwork,  # noqa: ARG003 - of every certificate
+        shape: ImageShape,  # noqa: ARG003 - the same
+        noises: tuple[NetworkNoise, ...],
+        runner_up: RunnerUpBound = "complement",
+    ) -> Self:
+        """Return the certificate of Laplace noise on the pixels."""
+        return cls(_get_pixel_scale(noises, "laplace"), runner_up)
 
     def __post_init__(self) -> None:
         check_positive("LaplaceSmoothing", "scale", self.scale)

@@ -11,14 +11,20 @@ import torch
 
 from deniable.core.errors import InputError, make_parameter_error, shorten_text
 from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, decode_guarantee, encode_guarantee
+from deniable.core.guarantees import ApproxDP
 from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.numbers import format_exact
 from deniable.core.randomness import derive_key_from_seed, generate_key
-from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
+from deniable.learning.artifact import (
+    Artifact,
+    check_weight_shapes,
+    load_weights,
+    read_artifact,
+    reraise_corrupt_file,
+)
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
 from deniable.models.text.documents import Documents, RowIndices
-from deniable.models.text.networks import TEXT_NETWORKS, build_text_network
+from deniable.models.text.networks import TEXT_NETWORKS, build_text_network, select_text_network
 from deniable.models.text.networks.base import TextNetwork, make_text_batch
 from deniable.models.text.substitutions import SubstituteSource, Substitutions
 from deniable.models.text.training import METHOD_OF_OPTION, TextTrainingOptions, check_documents_fit, prepare_text_run
@@ -42,8 +48,9 @@ class TextModel:
         pairs: whether a document is a premise and a text.
         space_fingerprint: fingerprint of the space.
         space_source: of the space, in words.
-        facts: about the run, as JSON holds them; they go into the model card.
-        guarantee: of the training records; None where nothing is claimed.
+        facts: about the run, as JSON holds them; they go into the model card. Of a file they are what it states.
+        guarantee: of the training records; None where nothing is claimed, and for a model that was read from a file,
+            which cannot show how it was trained.
         verdict: on that claim.
     """
 
@@ -58,15 +65,13 @@ class TextModel:
     verdict: Verdict | None = None
 
     def to_artifact(self) -> Artifact:
-        """Return the model as a file holds it; the space's own vectors are left out."""
+        """Return the model as a file holds it, without the space's own vectors and without what is claimed of it."""
         configuration = {
             "network": self.name,
             "classes": list(self.classes),
             "pairs": self.pairs,
             "space": self.space_fingerprint,
             "source": self.space_source,
-            "guarantee": None if self.guarantee is None else encode_guarantee(self.guarantee),
-            "verdict": None if self.verdict is None else self.verdict.to_dict(),
         }
         return Artifact(TEXT_MODEL_KIND, configuration, self.network.state_dict(), self.facts)
 
@@ -229,25 +234,18 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
             f"{fingerprint}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
         )
     with reraise_corrupt_file(artifact.path):
-        network = build_with_seed(
-            0, lambda: build_text_network(content["network"], space, len(content["classes"]), pairs=content["pairs"])
-        )
+        classes, pairs = tuple(map(str, content["classes"])), bool(content["pairs"])
+        vectors = torch.tensor(space.vectors, dtype=torch.float32)
+        kind = select_text_network(content["network"], pairs=pairs)
+        check_weight_shapes(lambda: kind(vectors, len(classes)), artifact.weights)
+        network = build_with_seed(0, lambda: build_text_network(content["network"], space, len(classes), pairs=pairs))
         load_weights(network, artifact.weights)
         return TextModel(
             name=content["network"],
             network=network,
-            classes=tuple(content["classes"]),
-            pairs=content["pairs"],
+            classes=classes,
+            pairs=pairs,
             space_fingerprint=content["space"],
             space_source=content["source"],
             facts=artifact.facts,
-            guarantee=_decode_guarantee(content["guarantee"]),
-            verdict=None if content["verdict"] is None else Verdict.from_dict(content["verdict"]),
         )
-
-
-def _decode_guarantee(content: dict[str, Any] | None) -> ApproxDP | None:
-    guarantee = None if content is None else decode_guarantee(content)
-    if guarantee is not None and not isinstance(guarantee, ApproxDP):
-        raise InputError(f"a guarantee of another kind, {type(guarantee).__name__}")
-    return guarantee

@@ -4,15 +4,18 @@ import dataclasses
 import functools
 import gzip
 import hashlib
+import io
 import json
 import lzma
 import zlib
+from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.archives import limit_reader
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.randomness import Streams, derive_stream_start, make_generator
 from deniable.models.text.documents import IndexedTexts, RowIndices, WordIds
@@ -20,7 +23,7 @@ from deniable.space import Space
 from deniable.space.grammar import fold_word
 from deniable.words import WordMechanism
 
-_DECOMPRESSORS = {".xz": lzma.decompress, ".gz": gzip.decompress}
+_OPENERS: dict[str, Callable[[BinaryIO], Any]] = {".xz": lzma.open, ".gz": gzip.open}
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -119,7 +122,8 @@ def read_substitute_lists(path: Path) -> tuple[dict[str, list[str]], str]:
     except OSError as error:
         raise InputError(f"The substitutions {str(path)!r} cannot be read: {error.strerror}.") from None
     try:
-        substitute_lists = json.loads(_DECOMPRESSORS.get(path.suffix.lower(), bytes)(content))
+        open_packed, stream = _OPENERS.get(path.suffix.lower()), io.BytesIO(content)
+        substitute_lists = json.loads(limit_reader(open_packed(stream) if open_packed else stream, len(content)).read())
     except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, RecursionError) as error:
         reason = shorten_text(str(error), 100)
         raise InputError(f"The substitutions {str(path)!r} are not valid JSON: {reason}.") from None

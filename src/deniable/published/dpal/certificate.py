@@ -26,13 +26,16 @@ Four things are wrong with it; `deniable.published.dpal.counterexample` shows ea
 
 import dataclasses
 import math
+from typing import ClassVar, Self
 
 import numpy as np
+import torch
 
-from deniable.core.errors import check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.guarantees import Status
 from deniable.core.numbers import format_lower
 from deniable.models.images.certificates import register_certificate
+from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise, get_first_layer_shape
 from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
 from deniable.models.shared.intervals import compute_hoeffding_bounds, select_class
 from deniable.models.shared.tally import PredictionTally
@@ -40,6 +43,20 @@ from deniable.models.shared.tally import PredictionTally
 _CLAIM = "claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15"
 _ROUNDING = 1e-9
 """Relative difference from 1 that may be rounding."""
+CERTIFICATE_ATTACK_SIZE = 0.2
+"""mu in Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
+KERNEL_NORM = 1.0
+"""||theta1||_{1,1}, the 1-norm to which every kernel of the first layer is limited."""
+
+
+def choose_psi(channels: int) -> float:
+    """Return by what the noise is divided at inference (Appendix M): 10 for images in colour, 2 for grey ones."""
+    return 10.0 if channels > 1 else 2.0
+
+
+def compute_reconstruction_sensitivity(channels: int, neurons: int, kernel_size: int) -> int:
+    """Return Delta_R = d (beta + 2) of Lemma 2, for patches of d numbers and a feature map of beta neurons."""
+    return channels * (neurons + 2) * kernel_size**2
 
 
 @register_certificate
@@ -67,6 +84,7 @@ class DPALCertificate:
         InputError: a number that is not positive.
     """
 
+    choices: ClassVar[tuple[str, ...]] = ("m",)
     delta_r: float
     m: float
     eps1: float
@@ -78,6 +96,31 @@ class DPALCertificate:
     norm: Norm = dataclasses.field(default="linf", init=False)
     decision_rule: DecisionRule = dataclasses.field(default="softmax", init=False)
     pixels_per_unit: float = dataclasses.field(default=0.5, init=False)
+
+    @classmethod
+    def from_network(
+        cls, network: ImageNetwork, shape: ImageShape, noises: tuple[NetworkNoise, ...], m: float = 1.0
+    ) -> Self:
+        """Return the certificate of a network trained by DPAL.
+
+        Delta_R / (m eps1) is psi times the noise on the input, so that m moves eps1 and no radius.
+        """
+        if [(noise.place, noise.law) for noise in noises] != [("input", "laplace"), ("first layer", "laplace")]:
+            raise InputError("DPAL's certificate is about Laplace noise on the input and on the first layer.")
+        channels, *_ = shape
+        height, width = get_first_layer_shape(network, torch.zeros(1, *shape))[2:]
+        delta_r = compute_reconstruction_sensitivity(channels, height * width, network.first.kernel_size[0])
+        psi, input_scale = choose_psi(channels), 2 * float(noises[0].scale)  # on pixels of [-1, 1]
+        return cls(
+            delta_r=delta_r,
+            m=m,
+            eps1=delta_r / (check_positive("DPALCertificate", "m", m) * psi * input_scale),
+            mu=CERTIFICATE_ATTACK_SIZE,
+            d=math.prod(shape),
+            beta=height * width,  # of one feature map, as in Appendix M
+            theta1=KERNEL_NORM,
+            psi=psi,
+        )
 
     def __post_init__(self) -> None:
         for field in dataclasses.fields(self):

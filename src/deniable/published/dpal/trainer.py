@@ -1,6 +1,5 @@
 """DPAL as published (Phan et al. 2020, Algorithm 1). Its privacy claim and its certificate are refuted."""
 
-import math
 from collections.abc import Callable
 
 import torch
@@ -26,7 +25,12 @@ from deniable.models.images.training.trainer import (
     ImageTrainingTask,
     PreparedTraining,
 )
-from deniable.published.dpal.certificate import DPALCertificate
+from deniable.published.dpal.certificate import (
+    KERNEL_NORM,
+    DPALCertificate,
+    choose_psi,
+    compute_reconstruction_sensitivity,
+)
 from deniable.published.dpal.mechanism import (
     DPALBudget,
     build_refuted_guarantee,
@@ -44,8 +48,6 @@ _UNBOUNDED = (-torch.inf, torch.inf)
 _MIN_COLOUR_EPSILON = 2.0
 _GREY_EPS2 = 0.1
 """Budget of the labels, for grey images."""
-_CERTIFICATE_ATTACK_SIZE = 0.2
-"""mu in the certificate's Delta_r^x = mu d: the attack size of Figures 2 and 3, in pixels of [-1, 1]."""
 
 _ATTACK_ENSEMBLE: tuple[Callable[..., Tensor], ...] = (i_fgsm, mim, pgd)
 """The attacks of Algorithm 1, its set A."""
@@ -144,26 +146,18 @@ def _build_dpal_model(
         noise_offsets: the noise of training, on pixels (c, h, w) of [0, 1] and on the first layer (maps, h', w').
     """
     input_noise, hidden_noise = noise_offsets
+    noises = (
+        NetworkNoise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), input_noise.cpu()),
+        NetworkNoise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), hidden_noise.cpu()),
+    )
     return ImageModel(
         trainer=task.trainer,
         architecture=task.architecture(normalised=True),
         network=network.eval(),
-        noises=(
-            NetworkNoise("input", "laplace", torch.tensor(budget.input_scale / psi / 2), input_noise.cpu()),
-            NetworkNoise("first layer", "laplace", torch.tensor(budget.hidden_scale / psi), hidden_noise.cpu()),
-        ),
+        noises=noises,
         guarantee=build_refuted_guarantee(budget),
         verdict=build_refuted_verdict(budget),
-        certificate=DPALCertificate(
-            delta_r=budget.delta_r,
-            m=budget.m,
-            eps1=budget.eps1,
-            mu=_CERTIFICATE_ATTACK_SIZE,
-            d=math.prod(task.shape),
-            beta=math.prod(hidden_noise.shape[1:]),  # of one feature map, as in Appendix M
-            theta1=budget.theta_norm,
-            psi=psi,
-        ),
+        certificate=DPALCertificate.from_network(network.cpu(), task.shape, noises, m=budget.m),
         facts={
             "steps": task.options.steps,
             "epsilon claimed": budget.eps_t,
@@ -200,10 +194,11 @@ def _choose_settings(
         eps_t=epsilon,
         eps2=1 + (epsilon - _MIN_COLOUR_EPSILON) / 3 if is_colour else _GREY_EPS2,
         m=batch_size,
-        delta_r=channels * (hidden[1] * hidden[2] + 2) * network.first.kernel_size[0] ** 2,
+        delta_r=compute_reconstruction_sensitivity(channels, hidden[1] * hidden[2], network.first.kernel_size[0]),
         delta_l2=2 * get_last_layer(network).in_features,
+        theta_norm=KERNEL_NORM,
     )
-    return (budget, 1.5, 10.0) if is_colour else (budget, 1.0, 2.0)
+    return budget, 1.5 if is_colour else 1.0, choose_psi(channels)
 
 
 def _initialize_network(network: ImageNetwork, budget: DPALBudget) -> None:

@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import math
 from collections.abc import Iterator
-from typing import Self
+from typing import ClassVar, Self
 
 import numpy as np
 
@@ -12,8 +12,7 @@ from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import PROVED_IDEAL, Status
 from deniable.core.numbers import format_exact, format_lower, format_upper
 from deniable.models.images.certificates import register_certificate
-from deniable.models.images.layer_noise import ImageShape
-from deniable.models.images.networks import ImageNetwork, NetworkNoise
+from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise
 from deniable.models.images.pixeldp import (
     certify_by_privacy,
     check_pixel_privacy,
@@ -72,6 +71,7 @@ class SecureSGDCertificate:
         InputError: a parameter outside its domain.
     """
 
+    choices: ClassVar[tuple[str, ...]] = ("decision_rule",)
     sigma: float
     sensitivity: float = 1.0
     least_share: float = 1.0
@@ -84,13 +84,19 @@ class SecureSGDCertificate:
         check_least_share(self.least_share)
 
     @classmethod
-    def from_network(cls, network: ImageNetwork, shape: ImageShape, noise: NetworkNoise) -> Self:
+    def from_network(
+        cls,
+        network: ImageNetwork,
+        shape: ImageShape,
+        noises: tuple[NetworkNoise, ...],
+        decision_rule: DecisionRule = "softmax",
+    ) -> Self:
         """Return the certificate, as published, of Gaussian noise after the first layer of a network, for l2 attacks.
 
         Raises:
             InputError: noise of another kind.
         """
-        return cls(*measure_first_layer_noise(network, shape, noise))
+        return cls(*measure_first_layer_noise(network, shape, noises), decision_rule)
 
     @property
     def status(self) -> Status:

@@ -34,7 +34,7 @@ def _prepare_securesgd(task: ImageTrainingTask) -> PreparedTraining:
         task,
         network,
         get_noise=get_noise,
-        build_certificate=lambda noise: SecureSGDCertificate.from_network(network, task.shape, noise),
+        build_certificate=lambda noise: SecureSGDCertificate.from_network(network, task.shape, (noise,)),
     )
 
 

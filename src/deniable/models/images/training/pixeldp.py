@@ -70,7 +70,7 @@ def _prepare_pixeldp(task: ImageTrainingTask) -> PreparedTraining:
         network,
         compute_loss,
         get_noises=lambda: noises,
-        build_certificate=lambda: PixelDP.from_network(network, task.shape, noises[0], "gaussian"),
+        build_certificate=lambda: PixelDP.from_network(network, task.shape, noises, "gaussian"),
         project_parameters=lambda: limit_first_layer_norm(network, task),
     )
 
@@ -120,7 +120,7 @@ def _prepare_securesgd_agm(task: ImageTrainingTask) -> PreparedTraining:
         task,
         network,
         get_noise=lambda: noise,
-        build_certificate=lambda noise: PixelDP.from_network(network, task.shape, noise, "analytic"),
+        build_certificate=lambda noise: PixelDP.from_network(network, task.shape, (noise,), "analytic"),
     )
 
 

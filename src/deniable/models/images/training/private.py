@@ -176,6 +176,7 @@ def _prepare_dp_cert(task: ImageTrainingTask) -> PreparedTraining:
     """
     network = task.architecture().build(0).to(task.device)
     sigma, view_count = task.options.noise, task.options.views
+    noises = (NetworkNoise("input", "gaussian", torch.tensor(sigma, dtype=torch.float64)),)
 
     def make_views(images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a view
         return add_gaussian_noise(shift_images(images, view_count, generator), sigma, generator)
@@ -185,8 +186,8 @@ def _prepare_dp_cert(task: ImageTrainingTask) -> PreparedTraining:
         network,
         forward=lambda images, generator: compute_noisy_scores(network, images, (), generator),
         views=make_views,
-        get_noises=lambda: (NetworkNoise("input", "gaussian", torch.tensor(sigma)),),
-        build_certificate=lambda: GaussianSmoothing(sigma),
+        get_noises=lambda: noises,
+        build_certificate=lambda: GaussianSmoothing.from_network(network, task.shape, noises),
     )
 
 
