@@ -896,6 +896,22 @@ def test_a_guarantee_of_another_kind_is_not_compared(small_space, claim):
         dn.verify(subject)
 
 
+@pytest.mark.parametrize("change", [{"unit": "person"}, {"unit": "record"}, {"adjacency": "any two synonyms"}])
+def test_a_guarantee_of_another_unit_is_not_proved(small_space, change):
+    """The law of a word says nothing of a person, nor only of some pairs: a guarantee of these is refused."""
+    claim = dataclasses.replace(dn.MetricDP(1.0, "euclidean", "a theorem"), **change)
+    with pytest.raises(dn.InputError, match="must be about one word, for any two words"):
+        dn.verify(type("Other", (dn.TEM,), {"guarantee": claim})(small_space, epsilon=1.0))
+
+
+@pytest.mark.parametrize("epsilon", [math.inf, math.nan, -1.0, "1", True, None])
+def test_a_guarantee_without_a_number_is_not_judged(small_space, epsilon):
+    """What is no finite epsilon is refused in one line, and not called proved."""
+    claim = dn.MetricDP(epsilon, "euclidean", "a theorem")
+    with pytest.raises(dn.InputError, match=r"The 'guarantee.epsilon' parameter of Other must be a float in \[0"):
+        dn.verify(type("Other", (dn.TEM,), {"guarantee": claim})(small_space, epsilon=1.0))
+
+
 @pytest.mark.parametrize("wrong", ["x", b"x", None, 3, {"a": 1}, dn.TEM])
 def test_what_cannot_be_verified_is_told_what_is_wanted(small_space, wrong):
     """What is neither a mechanism nor a matrix is refused in one line that names both, with a space or without."""

@@ -7,7 +7,9 @@ import stat
 
 import pytest
 
+from deniable.learning.artifact import serialize_model
 from tests.comparison.toy import CLASSES, make_table
+from tests.rewriting.untrained import untrained
 
 QUICK = ("--space", "space.npz", "--folds", "2", "--shadow-models", "6", "--rows", "60")
 BUDGETS = ("--recoveries", "0.5", "--epsilons", "100")
@@ -101,6 +103,80 @@ def test_words_are_shared_by_the_printed_command(compare, call, place, monkeypat
     assert arguments[0] == "privatize"
     assert call(*arguments).code == 0
     assert (place / arguments[-1]).read_text("utf-8").splitlines()[0] == "text,kind"
+
+
+def find_command(result):
+    """Return the arguments of the command that was recommended."""
+    (line,) = (line for line in result.text.splitlines() if line.startswith("run: "))
+    return shlex.split(line.removeprefix("run: "))[1:]
+
+
+@pytest.fixture
+def always_useful(monkeypatch):
+    """Let every release be of use, whatever was measured, and none protect that is not proved."""
+    for judgement in ("_is_useful", "_is_better_than_public"):
+        monkeypatch.setattr(f"deniable.comparison.recommendation.{judgement}", lambda *_: True)
+
+
+@pytest.mark.usefixtures("always_useful")
+@pytest.mark.parametrize(
+    ("method", "epsilon", "delta"), [("tokens", "5.123456789", None), ("adept-gaussian", "7", "1e-6")]
+)
+def test_records_are_rewritten_by_the_printed_command(compare, call, place, monkeypatch, method, epsilon, delta):
+    """Where records are recommended the command has the very epsilon, runs, and says that it was chosen."""
+    monkeypatch.setattr("deniable.comparison.recommendation._PREFERRED_WAYS", {"texts": ("records",)})
+    (place / "a model.pt").write_bytes(serialize_model(untrained()))
+    options = ("--model", "a model.pt", "--method", method, "--text-epsilons", epsilon)
+    result = compare(*options, *(() if delta is None else ("--delta", delta)))
+    assert result.code == 0, result.err
+    arguments = find_command(result)
+    assert arguments[:2] == ["rewrite", "a model.pt"]
+    assert "--chosen-from-data" in arguments
+    assert arguments[arguments.index("--epsilon") + 1] == epsilon
+    assert ("--delta" in arguments) == (delta is not None)
+    done = call(*arguments)
+    assert done.code == 0, done.err
+    certificate = json.loads((place / f"{arguments[-1]}.certificate.json").read_text("utf-8"))
+    assert certificate["chosen"].startswith("from the private texts themselves")
+    assert certificate["guarantee"]["epsilon"] == float(epsilon)
+
+
+@pytest.mark.usefixtures("always_useful")
+@pytest.mark.parametrize("way", ["words", "classifier", "synthetic texts"])
+def test_the_printed_command_is_given_what_was_given(call, place, monkeypatch, way):
+    """Odd names of files and columns, delimiter, encoding and format stand in the command, which runs."""
+    monkeypatch.setattr("deniable.comparison.recommendation._is_protected", lambda *_: True)
+    monkeypatch.setattr("deniable.comparison.recommendation._PREFERRED_WAYS", {"texts": (way,)})
+    header, *rows = (place / "t.csv").read_text("utf-8").splitlines()
+    lines = [header.replace("kind", '"kind, or so"').replace(",who", ",Zoë"), *rows]
+    content = "\n".join(line.replace(",", ";").replace("kind; or", "kind, or") for line in lines)
+    (place / "-a table.dat").write_bytes(content.encode("latin-1"))
+    options = ("--label", "kind, or so", "--person", "Zoë", "--format", "csv", "--delimiter", ";")
+    result = call(
+        "compare", *options, "--encoding", "latin-1", "--report", "r.html", *QUICK, *BUDGETS, "--", "-a table.dat"
+    )
+    assert result.code == 0, result.err
+    arguments = find_command(result)
+    for name, value in (("--delimiter", ";"), ("--encoding", "latin-1"), ("--format", "csv")):
+        assert arguments[arguments.index(name) + 1] == value
+    assert "--space" in arguments
+    assert ("--person" in arguments) == (way != "words")
+    done = call(*arguments)
+    assert done.code == 0, done.err
+    assert (place / arguments[-1]).is_file()
+
+
+@pytest.mark.usefixtures("always_useful")
+def test_words_are_decoded_by_the_printed_command(compare, call, monkeypatch):
+    """--unescape is passed on where the command has it; where it has not, a reason says what is to be done."""
+    monkeypatch.setattr("deniable.comparison.recommendation._is_protected", lambda *_: True)
+    for way, is_passed_on in (("words", True), ("classifier", False)):
+        monkeypatch.setattr("deniable.comparison.recommendation._PREFERRED_WAYS", {"texts": (way,)})
+        result = compare("--unescape", "html", report=f"{way}.html")
+        arguments = find_command(result)
+        assert ("--unescape" in arguments) is is_passed_on
+        assert ("decode their HTML entities first" in result.text) is not is_passed_on
+        assert call(*arguments).code == 0
 
 
 def test_unusable_rows(compare, place):

@@ -7,6 +7,8 @@ import re
 import sys
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 
 from deniable import Space, recovery
@@ -39,6 +41,29 @@ def measure(call):
         return call("measure", *basic, "--shadow-models", "6", "--folds", "2", *options, stdin=stdin)
 
     return measuring
+
+
+@pytest.mark.parametrize("name", ["t.tsv", "t.jsonl", "t.parquet"])
+def test_the_report_says_what_a_release_copies(measure, call, place, name):
+    """Page and figures name every column that privatize copies, first what looks private, as its certificate does."""
+    rows = [
+        {"key": f"R{row:03}", "text": line.split(",")[0], "kind": f"kind{row % 2}", "note": f"Ann Smith rang {row}"}
+        for row, line in enumerate(TABLE.splitlines()[1:])
+    ]
+    if name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(rows), place / name)
+    else:
+        lines = ["\t".join(rows[0]), *("\t".join(row.values()) for row in rows)]
+        lines = list(map(json.dumps, rows)) if name.endswith("jsonl") else lines
+        (place / name).write_text("\n".join(lines) + "\n")
+    assert measure("--label", "kind", source=name, epsilon="1").code == 0
+    shown = json.loads((place / "r.json").read_text("utf-8"))["not_protected"]
+    done = call("privatize", name, "--space", "space.npz", "--epsilon", "1", "--output", f"out.{name}")
+    assert done.code == 0, done.err
+    assert shown == json.loads((place / f"out.{name}.certificate.json").read_text("utf-8"))["not_protected"]
+    assert shown[0].endswith(": 'note'")
+    assert shown[-1] == "the columns copied unchanged: 'key', 'kind', 'note'"
+    assert "&#39;key&#39;, &#39;kind&#39;, &#39;note&#39;" in (place / "r.html").read_text("utf-8")
 
 
 def test_a_report(measure, place):

@@ -12,7 +12,15 @@ import pyarrow.parquet as pq
 import pytest
 import zstandard
 
-from deniable import Certificate, Release, Space, TextPrivatizer, TightExponential
+from deniable import (
+    Certificate,
+    Release,
+    Space,
+    TextPrivatizer,
+    TightExponential,
+    check_certificate,
+    parse_certificate,
+)
 from deniable.registry.words import WORD_MECHANISMS
 from tests.cli.conftest import TABLE
 from tests.text.helpers import WORDS
@@ -411,6 +419,88 @@ def test_chosen_from_data(privatize, place):
     assert privatize(output="other.csv").code == 0
     certificate = json.loads((place / "other.csv.certificate.json").read_text("utf-8"))
     assert certificate["chosen"].startswith("by the owner")
+
+
+NOTES = ["Ann Smith rang", "message to Dr. Park", "ok", "sent to A&E", ""]
+
+
+def write_notes(place, name):
+    """Write a table of forty rows with texts, remarks, addresses, ids and ratings, in the format of its name."""
+    rows = [
+        {"text": "the food", "note": NOTES[row % 5] and f"{NOTES[row % 5]} {row}", "mail": f"p{row}@example.org"}
+        | {"key": 1000 + row, "stars": row % 5, "where": ("New York", "London")[row % 2]}
+        for row in range(40)
+    ]
+    if name.endswith("parquet"):
+        pq.write_table(pa.Table.from_pylist(rows), place / name)
+        return
+    lines = ["\t".join(rows[0]), *("\t".join(map(str, row.values())) for row in rows)]
+    lines = list(map(json.dumps, rows)) if name.endswith("jsonl") else lines
+    (place / name).write_text("\n".join(lines) + "\n", "utf-8")
+
+
+@pytest.mark.parametrize("name", ["n.tsv", "n.jsonl", "n.parquet"])
+def test_copied_columns_that_look_private(privatize, place, name):
+    """What looks like texts or identifiers is warned of on standard error, and comes first in the certificate."""
+    write_notes(place, name)
+    output = f"out.{name.partition('.')[2]}"
+    result = privatize(source=name, output=output)
+    assert result.code == 0, result.err
+    warnings = [line for line in result.err.splitlines() if line.startswith("warning: copied unchanged")]
+    assert [line.partition(";")[0] for line in warnings] == [
+        "warning: copied unchanged, and look like texts: 'note'",
+        "warning: copied unchanged, and look like identifiers: 'mail', 'key'",
+    ]
+    certificate = parse_certificate((place / f"{output}.certificate.json").read_bytes())
+    assert [line.rpartition(": ")[2] for line in certificate["not_protected"][:2]] == ["'note'", "'mail', 'key'"]
+    assert check_certificate(certificate, place / "space.npz").overall == "recomputed"
+
+
+@pytest.mark.parametrize(
+    "options",
+    [
+        ("--column", "text", "--column", "note", "--drop", "mail", "--id", "key"),
+        ("--drop", "note", "--drop", "mail", "--drop", "key"),
+        ("--columns", "stars,where"),
+    ],
+)
+def test_columns_that_do_not_leave_are_not_warned_of(privatize, place, options):
+    """What is released too, left out, or named as the record's id is no matter of a warning."""
+    write_notes(place, "n.tsv")
+    result = privatize(*options, source="n.tsv", output="out.tsv")
+    assert result.code == 0, result.err
+    assert "copied unchanged, and" not in result.err
+    assert "look like" not in (place / "out.tsv.certificate.json").read_text("utf-8")
+
+
+def test_a_column_of_persons_is_warned_of(privatize, place):
+    """The owner is told that the column that says whose a record is leaves too; its certificate stays the same."""
+    (place / "in.csv").write_text("id,who,text\n1,ann,the food\n2,ann,the dog\n3,ann,the cat\n")
+    result = privatize("--person", "who", "--id", "id")
+    assert "look like identifiers: 'who'" in result.err
+    assert "look like" not in (place / "out.csv.certificate.json").read_text("utf-8")
+    assert "look like" not in privatize("--person", "who", "--drop", "who", "--force").err
+
+
+def test_the_warning_comes_before_anything_is_written(privatize, place, monkeypatch):
+    """When a copied column is warned of, no output is there yet."""
+    write_notes(place, "n.tsv")
+    seen = []
+    monkeypatch.setattr(
+        "deniable.cli.owner_remarks.print_above", lambda line: seen.append((line, (place / "out.tsv").exists()))
+    )
+    assert privatize(source="n.tsv", output="out.tsv").code == 0
+    assert [is_written for _, is_written in seen] == [False, False]
+
+
+def test_rows_that_are_left_out_decide_nothing(privatize, call, place):
+    """A column is judged by rows that are released: of others not even the certificate says how they look."""
+    rows = [f"{row},{'' if row else 'ann'},the food,{'a long remark here' if row else 'ok'}" for row in range(30)]
+    (place / "in.csv").write_text("\n".join(["id,who,text,note", *rows]) + "\n")
+    assert call("ledger", "create", "l.db", "--budget", "100").code == 0
+    result = privatize("--ledger", "l.db", "--id", "id", "--person", "who", "--over-budget", "drop", "--drop", "who")
+    assert result.code == 0, result.err
+    assert "look like texts" not in (place / "out.csv.certificate.json").read_text("utf-8")
 
 
 def test_many_columns_and_long_rows(privatize, place):

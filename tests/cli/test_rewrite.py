@@ -305,3 +305,23 @@ def test_what_signs_no_rewriting(rewrite, call, refused):
     refused.given()
     assert "noise key" in refused(rewrite("--sign-key", "noise"))
     assert "is a file that is read" in refused(rewrite("--sign-key", "sign", "--force", "--certificate", "sign"))
+
+
+def test_chosen_from_data(rewrite, place):
+    """With --chosen-from-data, and only then, certificate and summary say that epsilon came from the texts."""
+    result = rewrite("--chosen-from-data")
+    assert written(place)["chosen"].startswith("from the private texts themselves")
+    assert written(place)["not_protected"][0].startswith("what the choice of epsilon, made from the private texts")
+    assert "epsilon was chosen from the private texts" in result.err
+    assert "epsilon was chosen" not in rewrite(output="other.csv").err
+    assert written(place, "other.csv")["chosen"].startswith("by the owner")
+
+
+def test_a_copied_column_of_texts_is_warned_of(rewrite, place):
+    """A column of remarks that is copied is named in a warning, and first of what is not protected."""
+    (place / "in.csv").write_text("text,remark\nshow me,Ann Smith rang\nall,message to Dr. Park\n")
+    result = rewrite("--column", "text")
+    assert result.code == 0
+    assert result.err.startswith("warning: copied unchanged, and look like texts: 'remark'; ")
+    assert "look like texts" in written(place)["not_protected"][0]
+    assert "copied unchanged" not in rewrite("--drop", "remark", output="other.csv").err

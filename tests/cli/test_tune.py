@@ -45,6 +45,17 @@ def run(call, place):
     return running
 
 
+def test_the_printed_release_is_warned_of(tune, place):
+    """Where the printed command would copy a column of remarks, its owner is told so at once."""
+    rows = reviews().splitlines()
+    (place / "in.csv").write_text("\n".join([f"{rows[0]},note", *(f"{row},Ann Smith rang" for row in rows[1:4])]))
+    result = tune("--min-kept", "0.5")
+    assert result.code == 0
+    assert "copied unchanged" not in result.err  # one remark that recurs
+    (place / "in.csv").write_text("\n".join([f"{rows[0]},note", *(f"{row},rang Ann {row[:9]}" for row in rows[1:4])]))
+    assert "warning: copied unchanged, and look like texts: 'note'" in tune("--min-kept", "0.5").err
+
+
 def printed(result):
     """Return the lines that were printed by their names."""
     return dict(line.split(maxsplit=1) for line in result.text.splitlines() if not line.startswith("whole"))

@@ -71,6 +71,7 @@ class CopyingMethod:
     """Returns every text as it is, and claims an epsilon."""
 
     epsilon: float
+    seed: int | None = None
     name: str = "copying"
     model: object = dataclasses.field(default_factory=lambda: types.SimpleNamespace(limit=8))
 

@@ -81,6 +81,15 @@ def test_the_index_may_hold_the_ids():
     )
 
 
+def test_the_certificate_names_what_looks_private():
+    """Columns and levels of the index with remarks or addresses come first of what is not protected; ids do not."""
+    frame = frame_of()
+    frame["note"] = [f"Ann Smith rang {row}" for row in range(len(frame))]
+    frame["mail"] = [f"p{row}@example.org" for row in range(len(frame))]
+    certificate = privatize_dataframe(frame.set_index("mail"), KEYED, text="text", id="id").make_certificate()
+    assert [line.rpartition(": ")[2] for line in certificate.not_protected[:2]] == ["'note'", "'mail'"]
+
+
 def test_the_certificate_names_what_was_copied():
     """All columns but those of texts are named, and an index that says more than row numbers."""
     frame = frame_of()

@@ -1,5 +1,6 @@
 """Persons of a collection pay for a release before anything is measured."""
 
+import dataclasses
 from fractions import Fraction
 
 import numpy as np
@@ -32,6 +33,12 @@ def test_the_cost_is_that_of_the_budget():
     """Divergences convert to about the epsilon that the budget claims, from above: its own composition is exact."""
     spent = compute_spent_epsilon(make_budget_cost(BUDGET, "synthesize").amounts, 2e-6)
     assert 4.0 < spent < 4.5
+
+
+def test_a_budget_of_records_is_no_cost_of_a_person():
+    """What a release costs that hides each record by itself is not known for a person with many: it is refused."""
+    with pytest.raises(InputError, match="about one record: state it for a person"):
+        make_budget_cost(dataclasses.replace(BUDGET, unit="record"), "synthesize")
 
 
 def test_everybody_pays_once_a_run(ledger):

@@ -34,6 +34,7 @@ FIELDS = {
     "meaning": list,
     "records": int,
     "not_protected": list,
+    "chosen": str,
     "row": dict,
     "model": dict,
     "texts": int,

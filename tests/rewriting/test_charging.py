@@ -3,9 +3,12 @@
 import pytest
 
 from deniable.core.errors import InputError
+from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.ledger.accounts import EPSILON_UNITS, compute_spent_epsilon
 from deniable.registry.methods import rewriting_method
 from deniable.rewriting.charging import make_method_cost
+from deniable.rewriting.methods.base import VectorMethod
+from deniable.vectors import Gaussian, L2Ball, Laplace
 from tests.rewriting.untrained import untrained
 
 
@@ -14,6 +17,27 @@ def test_pure_methods(name):
     """What is epsilon-private costs epsilon."""
     cost = make_method_cost(rewriting_method(name, untrained(), epsilon=5.0))
     assert (cost.account, cost.amounts) == ("pure", (5 * EPSILON_UNITS,))
+
+
+@pytest.mark.parametrize("claim", [4.0, 5.0, 20.0])
+def test_a_method_of_ones_own(claim):
+    """What a text costs follows from the guarantee that was verified: refused below the exact loss, else as claimed."""
+    stated = type("Own", (Laplace,), {"claim": PureDP(claim, "Theorem 1 of my paper")})
+    mechanism = stated(epsilon=5.0, domain=L2Ball(1.0))
+    method = VectorMethod("own", untrained(), mechanism, {})
+    if claim < 5.0:
+        with pytest.raises(InputError, match="is refuted"):
+            make_method_cost(method)
+    else:
+        assert make_method_cost(method).amounts == (claim * EPSILON_UNITS,)
+
+
+def test_gaussian_noise_of_ones_own():
+    """No claim of another's class about Gaussian noise is counted: nothing proves it."""
+    stated = type("Own", (Gaussian,), {"claim": ApproxDP(0.1, 1e-6, "Theorem 1 of my paper")})
+    method = VectorMethod("own", untrained(), stated(epsilon=5.0, delta=1e-6, domain=L2Ball(1.0)), {})
+    with pytest.raises(InputError, match="is undecided"):
+        make_method_cost(method)
 
 
 def test_gaussian_noise():
@@ -26,5 +50,5 @@ def test_gaussian_noise():
 @pytest.mark.parametrize("name", ["adept", "dptext"])
 def test_refuted_methods(name):
     """Nobody knows what a text costs under a claim that is false."""
-    with pytest.raises(InputError, match="is refuted: choose another method"):
+    with pytest.raises(InputError, match="is refuted: choose another mechanism, method"):
         make_method_cost(rewriting_method(name, untrained(), epsilon=5.0))

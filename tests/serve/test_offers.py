@@ -80,6 +80,15 @@ def test_a_guarantee_stands_no_higher_than_its_verdict():
     assert offer.description["guarantee"]["status"] == "refuted"
 
 
+def test_an_offer_is_described_and_charged_by_its_guarantee():
+    """What a service says of a mechanism of somebody's own, and charges for a word, is what it guarantees."""
+    claim = dn.MetricDP(6.0, SPACE.metric_name, "Theorem 1 of my paper")
+    offer = WordOffer(dn.Release(type("Own", (dn.TEM,), {"guarantee": claim})(SPACE, epsilon=2.0)))
+    offer.prove()
+    assert offer.description["epsilon"] == offer.description["guarantee"]["epsilon"] == 6.0
+    assert offer.compute_cost().amounts == (6_000_000_000,)
+
+
 class TestRecords:
     """A rewriting model."""
 

@@ -3,12 +3,13 @@
 import csv
 import io
 import json
+import math
 import pickle
 
 import numpy as np
 import pytest
 
-from deniable import TEM, Ledger, Release, TruncatedGumbel, create_ledger
+from deniable import TEM, Ledger, MetricDP, Release, TruncatedGumbel, create_ledger, verify
 from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing
 from deniable.text.table_release import ReleaseFiles, privatize_table
 from deniable.text.tables.layout import TableLayout
@@ -131,6 +132,49 @@ def test_what_is_not_proved_is_not_counted(ledger):
     epsilon = 40.0 / SPACE.separation
     with pytest.raises(InputError, match="A ledger counts what is proved"):
         Release(TruncatedGumbel(SPACE, epsilon=epsilon), ledger=ledger).batch(TEXTS, IDS, persons=PERSONS)
+
+
+def own(claim, status="proved"):
+    """Return a mechanism of somebody's own, with epsilon 1 as its parameter, of which a guarantee says something."""
+    guarantee = MetricDP(claim, SPACE.metric_name, "Theorem 1 of my paper", status)
+    return type("Own", (TEM,), {"guarantee": guarantee, "name": "own"})(SPACE, epsilon=1.0)
+
+
+@pytest.mark.parametrize("claim", [0.99, 1, 1.0, np.float32(1.5), 6.0])
+def test_a_cost_follows_from_the_guarantee(ledger, claim):
+    """A proved guarantee below, at or above the parameter is what each word costs, and what the ledger shows."""
+    assert verify(own(claim)).status == "proved"
+    Release(own(claim), ledger=ledger).batch(["london"], ["1"], persons=["ann"])
+    assert spent(ledger, "ann") == pytest.approx(float(claim), abs=1e-9)
+    (units,) = ledger.list_units("ann")
+    assert units.cost.facts["epsilon"] == float(claim)
+
+
+def test_a_budget_ends_where_the_guarantee_says(ledger):
+    """A budget of 8 covers one word at a guarantee of 6, and not two."""
+    release = Release(own(6.0), ledger=ledger)
+    with pytest.raises(BudgetExceeded):
+        release.batch(["london paris"], ["1"], persons=["ann"])
+    assert spent(ledger, "ann") == 0
+    assert release.batch(["london"], ["1"], persons=["ann"]).tally.words == 1
+
+
+@pytest.mark.parametrize(
+    ("claim", "status", "message"),
+    [
+        (0.01, "proved", "is refuted"),
+        (6.0, "claimed", "is claimed"),
+        (math.inf, "proved", "guarantee.epsilon"),
+        (math.nan, "proved", "guarantee.epsilon"),
+        (-1.0, "proved", "guarantee.epsilon"),
+        ("6", "proved", "guarantee.epsilon"),
+    ],
+)
+def test_a_lie_is_no_cost(ledger, claim, status, message):
+    """A guarantee that is false, only claimed or no number is refused in one line, and nobody is charged."""
+    with pytest.raises(InputError, match=message):
+        Release(own(claim, status), ledger=ledger).batch(["london"], ["1"], persons=["ann"])
+    assert spent(ledger, "ann") == 0
 
 
 def run_table(folder, ledger, data, **options):

@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import math
+import sys
 import time
 from collections.abc import Mapping, Sequence, Sized
 
@@ -12,9 +13,9 @@ import numpy.typing as npt
 from deniable.auditing.vector_verification import verify_vector_mechanism
 from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.cache import bypass_cache
-from deniable.core.errors import InputError, NotTractable, check_positive, make_parameter_error
+from deniable.core.errors import InputError, NotTractable, check_number_within, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import MetricDP, Status, is_proved
+from deniable.core.guarantees import ANY_TWO_WORDS, MetricDP, Status, is_proved
 from deniable.space import Space
 from deniable.vectors import VectorMechanism
 from deniable.words import WordMechanism
@@ -60,7 +61,8 @@ def verify(
         workers: threads.
 
     Raises:
-        InputError: the subject is neither, or is no probability matrix over the space.
+        InputError: the subject is neither, or is no probability matrix over the space; or the guarantee of a word
+            mechanism is not of any two words, over the metric of its space.
         NotTractable: a matrix of more than 3,000 words; the message says the cost.
         TypeError: the draws of a word mechanism are not those of its law.
     """
@@ -84,12 +86,7 @@ def verify(
 def _verify_mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
     check_draws(mechanism)
     space = mechanism.space
-    guarantee = mechanism.guarantee
-    if not isinstance(guarantee, MetricDP) or guarantee.metric != space.metric_name:
-        raise InputError(
-            f"The guarantee of {type(mechanism).__name__} must be a MetricDP about the metric of its space, "
-            f"{space.metric_name}, so that it can be verified. Got {guarantee}."
-        )
+    guarantee = _check_guarantee(mechanism)
     try:
         spent = mechanism.law.exact_epsilon(workers)
     except NotTractable:
@@ -104,6 +101,27 @@ def _verify_mechanism(mechanism: WordMechanism, workers: int | None) -> Verdict:
     elif spent.is_exhaustive:
         spent = dataclasses.replace(spent, method=f"{spent.method}; the draws are simulated in floating point")
     return _make_verdict(guarantee, spent, space)
+
+
+def _check_guarantee(mechanism: WordMechanism) -> MetricDP:
+    """Return the guarantee of a mechanism if it is of the kind that its law is compared with: of any two words.
+
+    Raises:
+        InputError: it is of another kind, metric, unit or adjacency, or its epsilon is no number.
+    """
+    owner, guarantee = type(mechanism).__name__, mechanism.guarantee
+    if not isinstance(guarantee, MetricDP) or guarantee.metric != mechanism.space.metric_name:
+        raise InputError(
+            f"The guarantee of {owner} must be a MetricDP about the metric of its space, "
+            f"{mechanism.space.metric_name}, so that it can be verified. Got {guarantee}."
+        )
+    if (guarantee.unit, guarantee.adjacency) != ("word", ANY_TWO_WORDS):
+        raise InputError(
+            f"The guarantee of {owner} must be about one word, for {ANY_TWO_WORDS}, so that it can be verified. Got "
+            f"one about one {guarantee.unit}, for {guarantee.adjacency}."
+        )
+    epsilon = check_number_within(owner, "guarantee.epsilon", guarantee.epsilon, 0.0, sys.float_info.max)
+    return dataclasses.replace(guarantee, epsilon=epsilon)
 
 
 def _verify_by_theorem(mechanism: WordMechanism) -> Verdict:

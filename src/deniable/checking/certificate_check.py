@@ -25,7 +25,7 @@ from deniable.text.certificate import CERTIFICATE_SCHEMA
 from deniable.words.prior import Prior
 
 CHECK_SCHEMA = "deniable-certificate-check/1"
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/3"
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/4"
 """That of `deniable.rewriting.certificate`, which loads torch."""
 
 Overall = Literal["contradicted", "recomputed", "stated"]

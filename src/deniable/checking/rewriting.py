@@ -9,7 +9,7 @@ from deniable.checking.statements import OWNERS_CHOICE, PRIVATE_COUNT, VERSION, 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
 from deniable.text.escapes import Escapes
-from deniable.text.release_certificate import NOTHING_COPIED, list_steps
+from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA, NOTHING_COPIED, list_steps
 
 if TYPE_CHECKING:
     from deniable.rewriting.model import Rewriter
@@ -49,6 +49,7 @@ def expect_rewrite_certificate(statements: Statements) -> dict[str, Any]:
     )
 
     name = statements.require_name("mechanism", "name", known=REWRITING_METHODS)
+    chosen, chosen_mark = statements.choose([CHOSEN_BY_OWNER, CHOSEN_FROM_DATA], CHOSEN_BY_OWNER, "chosen")
     noise, noise_mark = statements.choose([FRESH_NOISE, PUBLIC_SEED_NOISE], FRESH_NOISE, "noise")
     options: dict[str, Any] = {"epsilon": statements.require_number("mechanism", "epsilon", maximum=_MAX_EPSILON)}
     if name in METHODS_WITH_DELTA:
@@ -71,20 +72,23 @@ def expect_rewrite_certificate(statements: Statements) -> dict[str, Any]:
         nulls=_NULLS in statements.get_list("not_protected"),
         unescape=escapes,
         model={"trained on": statements.get_text("model", "trained on")},
+        chosen_from_data=chosen == CHOSEN_FROM_DATA,
     )
     fields: dict[str, Any] = json.loads(certificate.to_json())
     if fields["row"] is not None:
         fields["row"]["texts"] = Stated(PRIVATE_COUNT)
-    unprotected = fields["not_protected"]
-    is_first_line_known = statements.get_list("not_protected")[:1] == unprotected[:1]
-    first_line = Stated("whether the format knows null is seen in the table") if is_first_line_known else unprotected[0]
-    chosen = {key: Stated(OWNERS_CHOICE) for key in ("name", *options) if key != "max_draws"}
+    *choice, shape, training, methods = fields["not_protected"]
+    if shape in statements.get_list("not_protected"):
+        shape = Stated("whether the format knows null is seen in the table")
+    unprotected = [*statements.list_revealing(), *choice, shape, *statements.list_copied(), training, methods]
+    arguments = {key: Stated(OWNERS_CHOICE) for key in ("name", *options) if key != "max_draws"}
     draws = {"draws": Stated(OWNERS_CHOICE)} if "max_draws" in options else {}
     return {
         **fields,
         "deniable": VERSION,
-        "mechanism": {**fields["mechanism"], **chosen, **draws},
+        "mechanism": {**fields["mechanism"], **arguments, **draws},
         "noise": noise_mark,
+        "chosen": chosen_mark,
         "steps": statements.list_steps(list_steps(escapes, NOTHING_COPIED)),
         "records": statements.mark_count("records"),
         "texts": statements.mark_count("texts", problem=_find_count_problem(statements, columns)),
@@ -93,7 +97,7 @@ def expect_rewrite_certificate(statements: Statements) -> dict[str, Any]:
             "trained on": Stated("the model is not at hand"),
             "fingerprint": Stated("the model is not at hand"),
         },
-        "not_protected": [first_line, *statements.list_copied(), *unprotected[1:]],
+        "not_protected": unprotected,
     }
 
 

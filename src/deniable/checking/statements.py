@@ -10,7 +10,9 @@ from deniable.core.errors import InputError, shorten_text
 from deniable.text.release_certificate import (
     COLUMNS_LEFT_OUT,
     COPIED_COLUMNS,
+    COPIED_IDENTIFIERS,
     COPIED_METADATA,
+    COPIED_TEXTS,
     LEDGER_STEP,
     ROWS_NOT_COVERED,
 )
@@ -124,8 +126,15 @@ class Statements:
         said = [line for line in lines if line.startswith(LEDGER_STEP)][:1]
         return [*said, ROWS_NOT_COVERED] if said and ROWS_NOT_COVERED in lines else said
 
+    def list_revealing(self) -> list[Stated]:
+        """Return a mark for each line that says what was copied and looks private, which is not seen here."""
+        return self._mark_lines(COPIED_TEXTS, COPIED_IDENTIFIERS)
+
     def list_copied(self) -> list[Stated]:
         """Return a mark for each line that says what was copied, which is not seen here."""
-        titles = (f"{COPIED_COLUMNS}: ", f"{COPIED_METADATA}: ")
+        return self._mark_lines(COPIED_COLUMNS, COPIED_METADATA)
+
+    def _mark_lines(self, *titles: str) -> list[Stated]:
+        """Return a mark for each of some titles with which a line on what is not protected begins."""
         lines = [line for line in self.get_list("not_protected") if isinstance(line, str)]
-        return [Stated(_NOT_SEEN) for title in titles if any(line.startswith(title) for line in lines)]
+        return [Stated(_NOT_SEEN) for title in titles if any(line.startswith(f"{title}: ") for line in lines)]

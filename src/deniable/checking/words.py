@@ -92,6 +92,7 @@ class _Options:
     def list_unprotected(self, statements: Statements) -> list[Any]:
         """Return what a certificate should call not protected."""
         return [
+            *statements.list_revealing(),
             *([CHOICE_DISCLOSURE] if self.chosen[0] == CHOSEN_FROM_DATA else []),
             *list_unprotected(self.unknown[0], self.case[0], self.kept_words),
             *statements.list_copied(),

@@ -1,9 +1,9 @@
 """``deniable compare``: every way to release a table side by side, and what to do with it, as one page."""
 
 import dataclasses
-import shlex
-from pathlib import Path, PurePath
-from typing import TYPE_CHECKING, Annotated, Any
+from collections.abc import Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,7 +18,6 @@ from deniable.cli.measure import (
     MinimumRetainedOption,
     SampleLimitOption,
     ShadowModelsOption,
-    format_command_line,
     parse_epsilons,
 )
 from deniable.cli.options import (
@@ -38,24 +37,25 @@ from deniable.cli.options import (
     TextColumnOption,
     UnescapeOption,
     list_choices,
-    list_given_options,
     make_option,
 )
 from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
+from deniable.cli.printed_commands import TABLE_OPTIONS, format_command, format_command_line, select_given
 from deniable.cli.private_tables import PrivateColumns, PublicFile, describe_missing_person
 from deniable.cli.progress import show_passes
-from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
+from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.train.options import MaxRecordsOption, PersonOption, PublicLabelOption, PublicOption
 from deniable.cli.usable_rows import select_usable_rows
 from deniable.core.errors import InputError
-from deniable.core.files import PIPE, find_free_path
+from deniable.core.files import PIPE
 from deniable.core.numbers import format_exact
 from deniable.core.value_lists import format_list
 
 if TYPE_CHECKING:
     from deniable.comparison.findings import Comparison, ReleaseResult
-    from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
+    from deniable.comparison.inputs import ComparisonInputs
+    from deniable.comparison.recommendation import Recommendation
     from deniable.comparison.record_releases import RewritingMaker
     from deniable.comparison.training import CollectionSetting
     from deniable.core.report import Report
@@ -130,35 +130,6 @@ class _ComparedTable:
     labels: list[str | None]
     persons: list[str | None] | None
     remarks: list[str]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Request:
-    """What was compared, for the command that is printed.
-
-    Attributes:
-        source: path of the table.
-        columns: of the table.
-        classes: names of the classes.
-        given: values of the options that were given, by their names.
-        method: of rewriting.
-    """
-
-    source: str
-    columns: PrivateColumns
-    classes: tuple[str, ...]
-    given: dict[str, Any]
-    method: str
-
-    def select(self, *names: str) -> dict[str, str]:
-        """Return those of some options that were given."""
-        return {name: str(self.given[name]) for name in names if name in self.given}
-
-    @property
-    def collection_options(self) -> dict[str, str]:
-        """The options on the collection; classes that no public label declares are named."""
-        options = self.select("--person", "--max-records", "--public", "--public-label")
-        return options if "--public-label" in options else {**options, "--classes": format_list(self.classes)}
 
 
 def run_compare(
@@ -239,13 +210,12 @@ def run_compare(
     setting = ComparisonSetting(
         word_space,
         _build_collection(inputs, public_file, source, space, max_records),
-        make_method=None if model is None else _load_method_maker(model, method, inputs.delta, seed),
+        make_method=None if model is None else _load_method_maker(model, method, inputs.delta),
         entities=_label_entities(entities, table, inputs, column, unescape),
     )
     comparison = compare_releases(inputs, setting, plan, show_passes)
     recommendation = recommend_release(comparison, need.value, limits)
-    request = _Request(source, columns, inputs.classes, list_given_options(context), method.value)
-    next_command = "" if recommendation.release is None else _format_next_command(request, recommendation.release, plan)
+    recommendation, next_command = _add_command(recommendation, context, columns, inputs.classes)
     found = build_report(comparison, recommendation, format_command_line(context, "compare"), next_command)
     _write_page(report, comparison, found, force=force)
     if as_json:
@@ -254,6 +224,19 @@ def run_compare(
         for line in (*format_recommendation(recommendation, next_command), *format_comparison(comparison)):
             typer.echo(line)
     typer.echo(f"report: {report} (figures about private records: for you only)", err=True)
+
+
+def _add_command(
+    recommendation: "Recommendation", context: typer.Context, columns: PrivateColumns, classes: Sequence[str]
+) -> "tuple[Recommendation, str]":
+    """Return a recommendation and its command; with a reason more where the command cannot do all that was given."""
+    release = recommendation.release
+    if release is None:
+        return recommendation, ""
+    if context.params["unescape"] is not None and release.way in {"classifier", "synthetic texts"}:
+        reason = "The command reads texts as they stand: decode their HTML entities first, as --unescape did here."
+        recommendation = dataclasses.replace(recommendation, reasons=(*recommendation.reasons, reason))
+    return recommendation, _format_next_command(context, columns, classes, release)
 
 
 def _check_options(
@@ -335,8 +318,8 @@ def _build_collection(
     )
 
 
-def _load_method_maker(model: Path, method: str, delta: float, seed: int) -> "RewritingMaker":
-    """Return a function from an epsilon to the rewriting method of a model file."""
+def _load_method_maker(model: Path, method: str, delta: float) -> "RewritingMaker":
+    """Return a function from an epsilon and a seed to the rewriting method of a model file."""
     from deniable.cli.model_runs import check_torch
 
     check_torch()
@@ -346,38 +329,50 @@ def _load_method_maker(model: Path, method: str, delta: float, seed: int) -> "Re
     rewriter = load_rewriter(model)
     options = {"delta": delta} if method in METHODS_WITH_DELTA else {}
 
-    def make_method(epsilon: float) -> "RewritingMethod":
+    def make_method(epsilon: float, seed: int | None) -> "RewritingMethod":
         return rewriting_method(method, rewriter, epsilon=epsilon, seed=seed, **options)
 
     return make_method
 
 
-def _format_next_command(request: _Request, release: "ReleaseResult", plan: "ComparisonPlan") -> str:
-    """Return the command that makes the recommended release, to be run as it stands."""
-    endings = "".join(PurePath(request.source).suffixes[-2 if request.source.endswith(COMPRESSED_ENDINGS) else -1 :])
-    columns = {"--column": request.columns.text, "--label": request.columns.label}
-    copied = {"--column": request.columns.text, "--columns": request.columns.label}
-    flags = ["--chosen-from-data"]
+def _format_next_command(
+    context: typer.Context, columns: PrivateColumns, classes: Sequence[str], release: "ReleaseResult"
+) -> str:
+    """Return the command that makes the recommended release, to be run as it stands.
+
+    Args:
+        context: with the options that were given.
+        columns: of the table.
+        classes: their names.
+        release: that is recommended.
+    """
+    given, source = context.params, context.params["source"]
+    labelled = {"--column": columns.text, "--label": columns.label}
+    labelled |= select_given(context, "--person", "--max-records", "--public", "--public-label")
+    if "--public-label" not in labelled:  # no public label declares the classes
+        labelled["--classes"] = format_list(classes)
+    copied = {"--column": columns.text, "--columns": format_list([columns.label])}
+    copied |= select_given(context, "--unescape")
+    options: dict[str, object]
     if release.way == "classifier":
-        command, output = ["train", "text", request.source, "--kind", "dp-linear"], "classifier.model"
-        options = {**columns, **request.collection_options, **request.select("--space")}
+        words, output = ["train", "text"], "classifier.model"
+        options = {"--kind": "dp-linear", **labelled, **select_given(context, "--space")}
     elif release.way == "synthetic texts":
-        command, output = ["synthesize", request.source], "synthetic.csv"
-        options = {**columns, **request.collection_options, "--rows": f"{plan.synthetic_rows}"}
+        words, output = ["synthesize"], "synthetic.csv"
+        # Where texts are public, theirs are the words.
+        space = {} if "--public" in labelled else select_given(context, "--space")
+        options = {**labelled, **space, "--rows": given["rows"]}
     elif release.way == "words":
-        command, output = ["privatize", request.source], f"private{endings}"
-        options = {**copied, **request.select("--space", "--hide")}
+        words, output = ["privatize"], "private"
+        options = {**copied, **select_given(context, "--space", "--hide")}
     else:
-        command, output, flags = ["rewrite", str(request.given["--model"]), request.source], f"rewritten{endings}", []
-        options = {**copied, "--method": request.method}
-    options |= {"--epsilon": format_exact(release.epsilon)} | (
-        {} if release.delta is None else {"--delta": format_exact(release.delta)}
-    )
-    options |= request.select("--format", "--delimiter", "--quoting", "--encoding")
-    path = PurePath(request.source)
-    target = find_free_path(str(path.with_name(f"{path.name.removesuffix(endings)}.{output}")))
-    given = [part for option in options.items() for part in option]
-    return shlex.join(["deniable", *command, *given, *flags, "--output", target])
+        words, output = ["rewrite", str(given["model"])], "rewritten"
+        options = {**copied, "--method": given["method"].value}
+    options |= {"--epsilon": format_exact(release.epsilon)}
+    options |= {} if release.delta is None else {"--delta": format_exact(release.delta)}
+    options |= select_given(context, *TABLE_OPTIONS)
+    # Which way, and at which epsilon, was chosen by looking at the private records.
+    return format_command(words, source, options, output, ["--chosen-from-data"])
 
 
 def _write_page(path: str, comparison: "Comparison", found: "Report", *, force: bool) -> None:

@@ -2,7 +2,6 @@
 
 import json
 import math
-import shlex
 import time
 from pathlib import PurePath
 from typing import TYPE_CHECKING, Annotated
@@ -37,11 +36,11 @@ from deniable.cli.options import (
     TableArgument,
     TextColumnOption,
     UnescapeOption,
-    list_given_options,
     make_option,
 )
 from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
+from deniable.cli.printed_commands import format_command_line
 from deniable.cli.progress import show_passes
 from deniable.cli.survey_tables import format_advice, format_entities, format_survey, read_survey_table
 from deniable.cli.tables import TableFormat, read_public_texts
@@ -209,7 +208,7 @@ def run_measure(
         public=known_texts,
         entities=labelled_texts,
         prior=word_prior,
-        columns=[name for name in (label, author) if name],
+        columns=table.copied,
         plan=plan,
         limits=limits,
         progress=show_passes,
@@ -299,11 +298,3 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
                 err=True,
             )
     return mechanisms
-
-
-def format_command_line(context: typer.Context, name: str) -> str:
-    """Return the command line with the options that were given."""
-    arguments = ["deniable", name, context.params["source"]]
-    for option, value in list_given_options(context).items():
-        arguments += [option] if value is True else [option, str(value)]
-    return shlex.join(arguments)

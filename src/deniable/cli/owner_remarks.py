@@ -6,10 +6,12 @@ from typing import TYPE_CHECKING, TypeVar
 import typer
 
 from deniable.cli.choices import EscapesName
+from deniable.cli.progress import print_above
 
 if TYPE_CHECKING:
     from deniable.space import Space
     from deniable.text.escapes import Escapes
+    from deniable.text.tables.layout import CopiedContent
 
 _SAMPLED_TEXTS = 1_000
 """Texts that are looked at where only a share of words is asked for."""
@@ -20,6 +22,14 @@ def warn_owner(remarks: Sequence[str]) -> None:
     """Print remarks on the private texts to standard error, each marked as not to be published."""
     for remark in remarks:
         typer.echo(f"warning (for you only): {remark}", err=True)
+
+
+def warn_of_copied_columns(copied: "CopiedContent", person_column: str | None = None) -> None:
+    """Warn, while work is shown, where columns are copied that look like texts, or like identifiers."""
+    from deniable.text.remarks import describe_copied_columns
+
+    for remark in describe_copied_columns(copied, person_column):
+        print_above(f"warning: {remark}")
 
 
 def warn_of_texts(texts: Sequence[str], space: "Space") -> None:

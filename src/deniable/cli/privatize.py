@@ -1,6 +1,7 @@
 """``deniable privatize``: a table in, a private table and its certificate out."""
 
 import contextlib
+import functools
 from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -53,7 +54,7 @@ from deniable.cli.options import (
     read_optional_signing_key,
 )
 from deniable.cli.outcome import note_stdout, note_written
-from deniable.cli.owner_remarks import get_escapes, warn_owner
+from deniable.cli.owner_remarks import get_escapes, warn_of_copied_columns, warn_owner
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import (
     ColumnChoice,
@@ -280,6 +281,7 @@ def _build_files(
         force=force,
         input_paths=[str(path) for path in other_inputs if path is not None],
         signing_key=read_optional_signing_key(sign_key),
+        see_copied=functools.partial(warn_of_copied_columns, person_column=columns.person),
     )
     check_input_file(source)
     check_release_paths(files)

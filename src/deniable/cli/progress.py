@@ -97,6 +97,16 @@ def show_nothing() -> Iterator[None]:
         _SHOWN_WORK.remove(waiting)
 
 
+def print_above(line: str) -> None:
+    """Print a line to standard error while work is shown, in place of the line about it, which comes again below."""
+    typer.echo(f"\r\033[K{line}" if _can_rewrite() else line, err=True)
+
+
+def _can_rewrite() -> bool:
+    """Return whether standard error is a terminal whose lines can be rewritten; some show control sequences as text."""
+    return sys.stderr.isatty() and os.environ.get("TERM") != "dumb"
+
+
 class _Speed:
     """The speed of one pass, measured over the last minute, or over the last two advances if they are rarer."""
 
@@ -292,8 +302,7 @@ def _show(work: _WorkType, *, in_place: bool = True) -> Iterator[_WorkType]:
         in_place: rewrite the line on a terminal, where nothing else is printed meanwhile.
     """
     is_done = threading.Event()
-    can_rewrite = sys.stderr.isatty() and os.environ.get("TERM") != "dumb"  # which shows control sequences as text
-    writer = _TerminalLine(work) if in_place and can_rewrite else _PlainLines(work)
+    writer = _TerminalLine(work) if in_place and _can_rewrite() else _PlainLines(work)
 
     def keep_showing() -> None:
         with contextlib.suppress(OSError, ValueError):  # nobody reads standard error any more

@@ -1,5 +1,6 @@
 """``deniable rewrite``: a table in, the same table with rewritten texts and a certificate out."""
 
+import functools
 from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
@@ -14,6 +15,7 @@ from deniable.cli.options import (
     PRIVACY_PANEL,
     CertificateOption,
     ChargedPersonOption,
+    ChosenFromDataOption,
     CopiedColumnsOption,
     DelimiterOption,
     DropOption,
@@ -34,7 +36,7 @@ from deniable.cli.options import (
     read_optional_signing_key,
 )
 from deniable.cli.outcome import note_stdout, note_written
-from deniable.cli.owner_remarks import get_escapes, warn_owner
+from deniable.cli.owner_remarks import get_escapes, warn_of_copied_columns, warn_owner
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import (
     ColumnChoice,
@@ -113,6 +115,7 @@ def run_rewrite(
     ledger: LedgerOption = None,
     key_file: LedgerKeyOption = None,
     over_budget: OverBudgetOption = OverBudgetHandling.REFUSE,
+    chosen_from_data: ChosenFromDataOption = False,
     test_seed: TestSeedOption = None,
     column: TextColumnsOption = None,
     person: ChargedPersonOption = None,
@@ -164,6 +167,7 @@ def run_rewrite(
             unescape=get_escapes(unescape),
             ledger=opened_ledger,
             over_budget=over_budget.value,
+            chosen_from_data=chosen_from_data,
         )
     note_written(*files.outputs)
     if not release_certificate.private:
@@ -217,6 +221,7 @@ def _build_table_files(
         force=force,
         input_paths=[str(path) for path in (*read_paths, sign_key) if path is not None],
         signing_key=read_optional_signing_key(sign_key),
+        see_copied=functools.partial(warn_of_copied_columns, person_column=columns.person),
     )
     check_input_file(source)
     check_release_paths(files)

@@ -12,6 +12,7 @@ if TYPE_CHECKING:
     from deniable.measure.labels import ClassLabels
     from deniable.measure.report.advice import Advice
     from deniable.measure.report.findings import SurveyResult
+    from deniable.text.tables.layout import CopiedContent
 
 _TEXT_WIDTH = 110
 """Columns of the advice: about those of the table of figures."""
@@ -28,6 +29,7 @@ class SurveyTable:
         labels: classes; None where no column was named.
         authors: (n,) authors; None where no column was named.
         record_ids: (n,) ids; None where no column was named.
+        copied: what ``deniable privatize`` would copy beside the texts, unless columns are left out.
         remarks: which rows lack what, for the owner.
     """
 
@@ -35,6 +37,7 @@ class SurveyTable:
     labels: "ClassLabels | None"
     authors: list[str | None] | None
     record_ids: list[str | None] | None
+    copied: "CopiedContent"
     remarks: list[str]
 
 
@@ -43,9 +46,12 @@ def read_survey_table(
 ) -> SurveyTable:
     """Return the columns of texts, labels and authors, and that of record ids."""
     from deniable.measure.labels import encode_labels
+    from deniable.text.tables.copied_columns import CopiedColumns
+    from deniable.text.tables.layout import TableLayout
 
     text_column, label_column, author_column = columns
-    cells = read_table_columns(source, columns, table_format, record_id=id_column)
+    copied = CopiedColumns(TableLayout(source, (text_column,), id_column))
+    cells = read_table_columns(source, columns, table_format, record_id=id_column, copied=copied)
     empty_rows = [row for row, text in enumerate(cells[text_column]) if text is None]
     remarks = describe_rows(source, empty_rows, "without a text, read as empty")
     labels = None if label_column is None else encode_labels(cells[label_column], label_column)
@@ -64,6 +70,7 @@ def read_survey_table(
         labels,
         None if author_column is None else cells[author_column],
         None if id_column is None else cells[id_column],
+        copied.describe(),
         remarks,
     )
 

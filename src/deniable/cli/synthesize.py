@@ -6,6 +6,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from deniable.cli.building import find_word_files
 from deniable.cli.callables import import_callable
 from deniable.cli.charging import LedgerChoice, charge_table
 from deniable.cli.choices import GeneratorChoice, OverBudgetHandling
@@ -26,6 +27,7 @@ from deniable.cli.options import (
     OverBudgetOption,
     QuotingOption,
     SignKeyOption,
+    SpaceOption,
     TextColumnOption,
     list_choices,
     make_option,
@@ -136,6 +138,7 @@ def run_synthesize(
     label: LabelOption,
     domain: DomainOption = None,
     test: TestTableOption = None,
+    space: SpaceOption = "glove",
     format_: FormatOption = None,
     delimiter: DelimiterOption = None,
     quoting: QuotingOption = None,
@@ -171,7 +174,7 @@ def run_synthesize(
         records=records,
         max_records=max_records,
         public=public_file,
-        space="glove",
+        space=space,
         test=test,
         chosen_from_data=chosen_from_data,
         ledger=ledger_choice,
@@ -180,7 +183,10 @@ def run_synthesize(
     files = name_synthesis_files(
         output, certificate, counts, has_baseline=public_label is not None, signing_key=signing_key
     )
-    files.check([source, test, public, sign_key, *map(Path, ledger_choice.list_files())], force=force)
+    files.check(
+        [source, test, public, sign_key, *find_word_files(space, "none"), *map(Path, ledger_choice.list_files())],
+        force=force,
+    )
     ledger_choice.open()
     options, feature_map, public_texts = _prepare(training, generator, candidates, domain, rows, counts)
     table, test_table = _read_tables(training, options, feature_map)

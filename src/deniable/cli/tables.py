@@ -16,6 +16,7 @@ from deniable.core.value_lists import parse_list
 
 if TYPE_CHECKING:
     from deniable.text.tables.columns import TextColumns
+    from deniable.text.tables.copied_columns import CopiedColumns
     from deniable.text.tables.layout import TableLayout
 
 OutputColumns = Mapping[str, Sequence[object]]
@@ -120,6 +121,7 @@ def read_table_columns(
     *,
     record_id: str | None = None,
     person: str | None = None,
+    copied: "CopiedColumns | None" = None,
 ) -> "TextColumns":
     """Return the columns of a table that were named.
 
@@ -129,6 +131,7 @@ def read_table_columns(
         table_format: how it is written.
         record_id: column of record ids, which are read as identities.
         person: column of persons, which are read as identities.
+        copied: takes note of what a release would copy, if that is asked for.
 
     Raises:
         InputError: the table cannot be read, lacks a column, or one column was named twice.
@@ -153,7 +156,7 @@ def read_table_columns(
         id_column=record_id,
         person_column=person,
     )
-    text_columns = read_columns(source, layout, format_name)
+    text_columns = read_columns(source, layout, format_name, copied)
     warn_owner(layout.remarks)
     return text_columns
 

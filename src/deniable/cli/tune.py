@@ -2,9 +2,6 @@
 
 import contextlib
 import dataclasses
-import shlex
-from collections.abc import Sequence
-from pathlib import Path, PurePath
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -29,12 +26,12 @@ from deniable.cli.options import (
     list_choices,
     make_option,
 )
-from deniable.cli.owner_remarks import decode_texts, warn_of_texts
+from deniable.cli.owner_remarks import decode_texts, warn_of_copied_columns, warn_of_texts
+from deniable.cli.printed_commands import TABLE_OPTIONS, format_command, select_given
 from deniable.cli.progress import show_passes
-from deniable.cli.tables import COMPRESSED_ENDINGS, TableFormat, read_table_columns
+from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
-from deniable.core.files import PIPE, find_free_path
 from deniable.core.numbers import format_exact, format_upper
 from deniable.core.progress import expect_passes
 
@@ -46,6 +43,7 @@ if TYPE_CHECKING:
     from deniable.measure.tuning import TuningResult
     from deniable.measure.utility import UtilityResult
     from deniable.space import Space
+    from deniable.text.tables.layout import CopiedContent
     from deniable.words import WordMechanism
     from deniable.words.prior import Prior
 
@@ -138,11 +136,13 @@ class _TuningTable:
     Attributes:
         texts: (n,) texts, empty where a row has none.
         labels: classes; None where the goal needs none.
+        copied: what the printed command to privatize copies beside the texts.
         remarks: which rows lack what, for the owner.
     """
 
     texts: list[str]
     labels: "ClassLabels | None"
+    copied: "CopiedContent"
     remarks: list[str]
 
 
@@ -166,6 +166,7 @@ class _Choice:
 
 
 def run_tune(
+    context: typer.Context,
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Table that you want to privatize.")],
     *,
     max_recovery: MaximumRecoveryOption = None,
@@ -204,44 +205,39 @@ def run_tune(
     for remark in table.remarks:
         typer.echo(remark, err=True)
     warn_of_texts(table.texts, word_space)
+    warn_of_copied_columns(table.copied)
     for line in _format_choice(choice):
         typer.echo(line)
-    mechanism_options = {
-        "--column": None if column == "text" else column,
-        "--unescape": unescape,
-        "--mechanism": choice.result.mechanism.name,
-    }
-    table_options = {
-        "--space": None if space == "glove" else space,
-        "--metric": None if metric is MetricName.EUCLIDEAN else metric,
-        "--hide": None if hide == HIDE_DEFAULT else hide,
-        "--prior": prior,
-        "--format": format_,
-        "--delimiter": delimiter,
-        "--quoting": quoting,
-        "--encoding": None if encoding == "utf-8" else encoding,
-    }
-    epsilons = ",".join(map(format_exact, _list_epsilons_around(choice.result.mechanism)))
-    recovery_limit = {"--max-recovery": str(goal.target)} if goal.option == "--max-recovery" else {}
+    _print_commands(context, source, choice)
+
+
+def _print_commands(context: typer.Context, source: str, choice: "_Choice") -> None:
+    """Print the command that measures the choice and its neighbours, and the one that privatizes with it."""
+    chosen = choice.result.mechanism
+    column_options = select_given(context, "--column", "--unescape")
+    mechanism_options = {**column_options, "--mechanism": chosen.name}
+    table_options = select_given(context, "--space", "--metric", "--hide", "--prior", *TABLE_OPTIONS)
     measure_options = {
-        "--label": label,
+        **select_given(context, "--label"),
         **mechanism_options,
-        "--epsilons": epsilons,
-        **recovery_limit,
+        "--epsilons": ",".join(map(format_exact, _list_epsilons_around(chosen))),
+        **select_given(context, "--max-recovery"),
         **table_options,
     }
-    typer.echo(f"measure        {_format_command('measure', source, measure_options, 'measure.html')}")
-    epsilon_option = {"--epsilon": format_exact(choice.result.mechanism.epsilon)}
+    typer.echo(f"measure        {format_command(['measure'], source, measure_options, 'measure.html')}")
     flags = ["--chosen-from-data"] if choice.is_from_data else []
-    privatize_options = {**mechanism_options, **epsilon_option, **table_options}
-    typer.echo(f"run            {_format_command('privatize', source, privatize_options, 'private', flags)}")
+    privatize_options = {**mechanism_options, "--epsilon": format_exact(chosen.epsilon), **table_options}
+    typer.echo(f"run            {format_command(['privatize'], source, privatize_options, 'private', flags)}")
 
 
 def _read_table(source: str, column: str, label: str | None, table_format: TableFormat) -> _TuningTable:
     """Return the texts, and their classes where they are asked for."""
     from deniable.measure.labels import encode_labels
+    from deniable.text.tables.copied_columns import CopiedColumns
+    from deniable.text.tables.layout import TableLayout
 
-    cells = read_table_columns(source, [column, label], table_format)
+    copied = CopiedColumns(TableLayout(source, (column,)))
+    cells = read_table_columns(source, [column, label], table_format, copied=copied)
     empty_rows = [row for row, text in enumerate(cells[column]) if text is None]
     remarks = describe_rows(source, empty_rows, "without a text, read as empty")
     labels = None
@@ -249,7 +245,7 @@ def _read_table(source: str, column: str, label: str | None, table_format: Table
         labels = encode_labels(cells[label], label)
         unlabelled_rows = labels.unlabelled_rows.tolist()
         remarks += describe_rows(source, unlabelled_rows, f"without a label in {label!r}, not used for the accuracy")
-    return _TuningTable([text or "" for text in cells[column]], labels, remarks)
+    return _TuningTable([text or "" for text in cells[column]], labels, copied.describe(), remarks)
 
 
 def _choose(
@@ -354,29 +350,3 @@ def _list_epsilons_around(mechanism: "WordMechanism") -> list[float]:
         with contextlib.suppress(InputError):  # below the mechanism's minimum epsilon
             epsilons.append(type(mechanism)(mechanism.space, epsilon=factor * mechanism.epsilon).epsilon)
     return epsilons
-
-
-def _format_command(
-    name: str, source: str, options: dict[str, str | Path | None], output_ending: str, flags: Sequence[str] = ()
-) -> str:
-    """Return a command about the input that runs as it stands.
-
-    Args:
-        name: of the command.
-        source: the input; a pipe is to be given again, and what comes out of it is named after its format.
-        options: their values; None where they are not given.
-        output_ending: of the name of what is written beside the input; one without a dot goes before the input's own.
-        flags: options without a value.
-    """
-    path = PurePath(f"input.{options['--format']}" if source == PIPE else source)
-    endings = "".join(path.suffixes[-2 if path.suffix.lower() in COMPRESSED_ENDINGS else -1 :])
-    own_endings = "" if "." in output_ending else endings
-    output = path.with_name(f"{path.name.removesuffix(endings)}.{output_ending}{own_endings}")
-    given_options = [part for option, value in options.items() if value is not None for part in (option, str(value))]
-    arguments = [_mark_as_path(source), *given_options, *flags, "--output", _mark_as_path(find_free_path(str(output)))]
-    return shlex.join(["deniable", name, *arguments])
-
-
-def _mark_as_path(path: str) -> str:
-    """Return a path that no command takes for an option."""
-    return f"./{path}" if path.startswith("-") and path != PIPE else path

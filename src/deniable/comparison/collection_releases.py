@@ -6,7 +6,8 @@ from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, 
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
 from deniable.comparison.training import CollectionSetting, PrivateLearner
-from deniable.core.guarantees import ApproxDP
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import ApproxDP, is_proved
 from deniable.core.numbers import format_exact, format_upper
 from deniable.core.progress import hide_progress
 from deniable.measure.labels import BooleanMask
@@ -104,20 +105,22 @@ def _name_release(way: Way, epsilon: float) -> str:
 
 def _describe_promise(setting: CollectionSetting, epsilon: float, guarantee: ApproxDP | None) -> Promise:
     """Return the guarantee of a unit; where that is a record, also that of a person with several."""
+    budget = setting.plan_training_budget(epsilon)
+    # Drafts are drawn with a public seed; a release is not, and has the status of its theorem.
+    proved = limit_status(budget.guarantee, budget.verify())
     words = (
-        f"epsilon {format_exact(epsilon)}, delta {format_exact(setting.delta)} for everything that one {setting.unit} "
-        "has in the table"
+        f"epsilon {format_exact(proved.epsilon)}, delta {format_exact(proved.delta)} for everything that one "
+        f"{setting.unit} has in the table"
     )
     if setting.unit == "record":
-        group = bound_group_epsilon(setting.plan_training_budget(epsilon), _GROUP)
+        group = bound_group_epsilon(budget, _GROUP)
         words += f"; a person with {_GROUP} records: epsilon {format_upper(group)}"
     adjacency = "" if guarantee is None else guarantee.adjacency
-    # Drafts are drawn with a public seed; a release is not, and has the status of its theorem.
     return Promise(
         words,
         setting.unit,
         adjacency,
-        setting.plan_training_budget(epsilon).guarantee.status,
-        epsilon,
+        proved.status,
+        proved.epsilon if is_proved(proved.status) else None,
         f"a {setting.unit}",
     )

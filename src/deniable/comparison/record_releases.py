@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING
 from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, UseFigures
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
-from deniable.core.guarantees import ApproxDP
+from deniable.core.evidence import limit_status
+from deniable.core.guarantees import ApproxDP, is_proved
 from deniable.core.numbers import format_exact
 from deniable.measure.labels import BooleanMask
 from deniable.measure.linkage import measure_linkage
@@ -19,8 +20,8 @@ from deniable.rewriting.tokens import truncate_text
 if TYPE_CHECKING:
     from deniable.rewriting.methods.base import RewritingMethod
 
-RewritingMaker = Callable[[float], "RewritingMethod"]
-"""Returns the rewriting method of an epsilon, with a public seed."""
+RewritingMaker = Callable[[float, int | None], "RewritingMethod"]
+"""Returns the rewriting method of an epsilon, with a public seed or, for None, with fresh noise."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -28,21 +29,19 @@ class RecordDraft:
     """The table rewritten once, in order to be measured.
 
     Attributes:
-        method: with its epsilon.
-        epsilon: of each text.
+        method: as it would be released, with fresh noise; the draft itself was drawn with a public seed.
         texts: n new texts.
         seconds: of the release.
     """
 
     method: "RewritingMethod"
-    epsilon: float
     texts: list[str]
     seconds: float
 
     @property
     def name(self) -> str:
         """Name of the row."""
-        return f"records, epsilon {format_exact(self.epsilon)}"
+        return f"records, epsilon {format_exact(self.method.guarantee.epsilon)}"
 
 
 def draft_record_releases(
@@ -55,10 +54,11 @@ def draft_record_releases(
     """
     drafts = []
     for epsilon in plan.record_epsilons:
-        method = make_method(epsilon)
+        seeded = make_method(epsilon, plan.seed)
         start = time.perf_counter()
-        texts = method.rewrite([truncate_text(text, method.model.limit) for text in inputs.texts])
-        drafts.append(RecordDraft(method, epsilon, texts, time.perf_counter() - start))
+        texts = seeded.rewrite([truncate_text(text, seeded.model.limit) for text in inputs.texts])
+        seconds = time.perf_counter() - start
+        drafts.append(RecordDraft(make_method(epsilon, None), texts, seconds))
     return drafts
 
 
@@ -78,7 +78,7 @@ def measure_record_release(
         judge: of the fluency.
         plan: sizes and seed.
     """
-    guarantee, verdict = draft.method.guarantee, draft.method.verify()
+    guarantee = limit_status(draft.method.guarantee, draft.method.verify())
     rows = inputs.sample(plan.linked, plan.seed)
     members = inputs.sample(plan.members, plan.seed)
     membership = measure_membership(
@@ -92,18 +92,17 @@ def measure_record_release(
     )
     linked = measure_linkage(judge.space, inputs.texts, [draft.texts[row] for row in rows], rows, is_aligned=False)
     delta = guarantee.delta if isinstance(guarantee, ApproxDP) else None
-    has_bound = verdict.status != "refuted"
     return ReleaseResult(
         "records",
         draft.name,
-        draft.epsilon,
+        guarantee.epsilon,
         delta,
         Promise(
-            f"epsilon {format_exact(draft.epsilon)} for each text as a whole, hidden before it leaves",
+            f"epsilon {format_exact(guarantee.epsilon)} for each text as a whole, hidden before it leaves",
             guarantee.unit,
             guarantee.adjacency,
-            verdict.status,
-            draft.epsilon if has_bound else None,
+            guarantee.status,
+            guarantee.epsilon if is_proved(guarantee.status) else None,
             "a record",
         ),
         AttackFigures(linked=linked, membership=membership["original"]),

@@ -49,7 +49,7 @@ class WordDraft:
     @property
     def name(self) -> str:
         """Name of the row."""
-        return f"words, epsilon {format_exact(self.mechanism.epsilon)}"
+        return f"words, epsilon {format_exact(self.mechanism.guarantee.epsilon)}"
 
 
 def draft_word_releases(
@@ -126,7 +126,7 @@ def measure_word_release(
     return ReleaseResult(
         "words",
         draft.name,
-        draft.mechanism.epsilon,
+        summary.asked,
         None,
         _describe_promise(summary, median),
         attacks,

@@ -14,7 +14,7 @@ import pyarrow as pa
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
-from deniable.engines.released import ReleasedTable
+from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tasks import (
     check_id_kind,
     check_repeatable,
@@ -27,6 +27,8 @@ from deniable.engines.tasks import (
 from deniable.text.batches import Tally
 from deniable.text.release import Release
 from deniable.text.seen_ids import SeenIds
+from deniable.text.tables.arrow import list_head
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
 from deniable.text.tables.layout import TableLayout
 
 if TYPE_CHECKING:
@@ -98,7 +100,9 @@ def privatize_relation(
     except InputError:
         connection.execute(f"DROP TABLE {table_name}")
         raise
-    return ReleasedTable(private, function.tally, release, layout.list_other_columns(relation.columns))
+    copied = layout.list_other_columns(relation.columns)
+    content = describe_copied(layout, copied, list_head(private.limit(MAX_JUDGED_ROWS).to_arrow_table()))
+    return ReleasedTable(private, function.tally, release, copied, content)
 
 
 class _TextFunction:

@@ -20,11 +20,13 @@ import pyarrow as pa
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.extras import import_extra
 from deniable.core.keys import derive_name
-from deniable.engines.released import ReleasedTable
+from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tallies import RecordSet, TallyFolder, digest_id, merge_tallies
 from deniable.engines.tasks import check_repeatable, check_schema, check_unique_ids, make_layout, privatize_batch
 from deniable.text.batches import Tally, decode_tally, encode_tally
 from deniable.text.release import Release
+from deniable.text.tables.arrow import list_head
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
 from deniable.text.tables.layout import TableLayout
 
 if TYPE_CHECKING:
@@ -92,7 +94,9 @@ def privatize_dataset(
     tally = sum((counts for _, counts in released.values()), Tally())
     names = dict.fromkeys(name for split in splits.values() for name in split.column_names)
     table = type(dataset)(private) if isinstance(dataset, datasets.DatasetDict) else private[""]
-    return ReleasedTable(table, tally, release, layout.list_other_columns(names))
+    copied = layout.list_other_columns(names)
+    heads = [list_head(split.with_format("arrow")[:MAX_JUDGED_ROWS]) for split in private.values() if len(split)]
+    return ReleasedTable(table, tally, release, copied, describe_copied(layout, copied, *heads))
 
 
 def _read_ids(dataset: "Dataset", column: str) -> Iterator[pa.ChunkedArray]:

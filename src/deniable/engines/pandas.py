@@ -5,12 +5,13 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
-from deniable.engines.released import ReleasedTable
+from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tasks import check_repeatable, make_layout
 from deniable.text.batches import check_record_ids, read_batch_texts
 from deniable.text.columns import TextColumn, read_text_column
 from deniable.text.release import Release
 from deniable.text.table_release import RowPrivatizer
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
 from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.rows import RowColumn, TextRows, list_column
 
@@ -62,7 +63,11 @@ def privatize_dataframe(
     is_numbered = levels == [None] and df.index.equals(pandas.RangeIndex(len(df)))
     copied_levels = () if is_numbered else tuple("the index" if name is None else str(name) for name in levels)
     copied = (*copied_levels, *map(str, layout.list_other_columns(df.columns)))
-    return ReleasedTable(private, privatizer.tally, release, copied)
+    head = private.head(MAX_JUDGED_ROWS)
+    places = [place for place, name in enumerate(df.index.names) if name in levels]
+    cells = {name: head.index.get_level_values(place) for name, place in zip(copied_levels, places, strict=False)}
+    content = describe_copied(layout, copied, {**cells, **{str(name): column for name, column in head.items()}})
+    return ReleasedTable(private, privatizer.tally, release, copied, content)
 
 
 def _check_columns(layout: TableLayout, columns: Sequence[Any], levels: Sequence[Any]) -> None:

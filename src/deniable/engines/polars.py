@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.extras import import_extra
-from deniable.engines.released import ReleasedTable
+from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tallies import RecordSet, make_folder
 from deniable.engines.tasks import (
     check_id_kind,
@@ -18,6 +18,7 @@ from deniable.engines.tasks import (
 )
 from deniable.text.batches import Tally
 from deniable.text.release import Release
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
 from deniable.text.tables.layout import CopiedContent, TableLayout
 
 if TYPE_CHECKING:
@@ -55,7 +56,9 @@ def privatize_dataframe(
     layout = make_layout("the DataFrame", text, id)
     check_repeatable("polars", release, has_ids=id is not None, fresh=fresh, is_pickled=False)
     private, tally, _ = _privatize(df, layout, release)
-    return ReleasedTable(private, tally, release, layout.list_other_columns(df.columns))
+    copied = layout.list_other_columns(df.columns)
+    content = describe_copied(layout, copied, private.head(MAX_JUDGED_ROWS).to_dict(as_series=False))
+    return ReleasedTable(private, tally, release, copied, content)
 
 
 def privatize_lazyframe(

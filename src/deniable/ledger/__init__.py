@@ -3,5 +3,15 @@
 from deniable.ledger.accounts import Cost, make_gaussian_cost, make_metric_cost, make_pure_cost
 from deniable.ledger.charges import Charges
 from deniable.ledger.ledger import Ledger, create_ledger
+from deniable.ledger.proofs import get_charged_guarantee
 
-__all__ = ["Charges", "Cost", "Ledger", "create_ledger", "make_gaussian_cost", "make_metric_cost", "make_pure_cost"]
+__all__ = [
+    "Charges",
+    "Cost",
+    "Ledger",
+    "create_ledger",
+    "get_charged_guarantee",
+    "make_gaussian_cost",
+    "make_metric_cost",
+    "make_pure_cost",
+]

@@ -84,12 +84,12 @@ def count_components(account: AccountName) -> int:
 
 def make_metric_cost(epsilon: float, facts: Mapping[str, Any]) -> Cost:
     """Return what a word costs that is released under metric differential privacy, in epsilon per unit of distance."""
-    return Cost("metric", (_round_up(_read_decimal(epsilon) * EPSILON_UNITS),), facts)
+    return Cost("metric", (_count_units(epsilon),), facts)
 
 
 def make_pure_cost(epsilon: float, facts: Mapping[str, Any]) -> Cost:
     """Return what a text costs that is released under pure differential privacy."""
-    return Cost("pure", (_round_up(_read_decimal(epsilon) * EPSILON_UNITS),), facts)
+    return Cost("pure", (_count_units(epsilon),), facts)
 
 
 def make_gaussian_cost(squared_mu: Fraction, facts: Mapping[str, Any], *, delta: float = 0.0) -> Cost:
@@ -179,6 +179,11 @@ def is_within(account: AccountName, totals: Sequence[int], caps: Sequence[int]) 
 def _read_decimal(number: float) -> Fraction:
     """Return the shortest decimal that reads as a float, which is what certificates print: 0.1 is one tenth."""
     return Fraction(repr(float(number)))
+
+
+def _count_units(epsilon: float) -> int:
+    """Return an epsilon in units of an account, rounded up."""
+    return min(_round_up(_read_decimal(epsilon) * EPSILON_UNITS), MAX_AMOUNT)
 
 
 def _round_up(number: Fraction) -> int:

@@ -6,18 +6,29 @@ collection, and noise that two of them shared would show the difference.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any
+from typing import Any, cast
 
 from deniable.core.errors import BudgetExceeded
-from deniable.ledger import Cost, Ledger, make_gaussian_cost
+from deniable.core.guarantees import ApproxDP
+from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
 from deniable.text.columns import require_identities
 
 
 def make_budget_cost(budget: Budget, mechanism: str) -> Cost:
-    """Return what a release costs a person whose records are in it."""
-    facts = {"mechanism": mechanism, "epsilon": budget.epsilon, "delta": budget.delta, "unit": budget.unit}
+    """Return what a release costs a person whose records are in it.
+
+    Raises:
+        InputError: the budget hides records and not persons, or is not proved.
+    """
+    guarantee = cast("ApproxDP", get_charged_guarantee(mechanism, budget.verify(), "person"))
+    facts = {
+        "mechanism": mechanism,
+        "epsilon": guarantee.epsilon,
+        "delta": guarantee.delta,
+        "unit": guarantee.unit,
+    }
     return make_gaussian_cost(budget.squared_mu, facts, delta=budget.selection_delta)
 
 
@@ -34,7 +45,7 @@ def charge_persons(
         drops: whether persons whom the ledger's budget does not cover are left out, in place of an error.
 
     Raises:
-        InputError: the ledger has no such account, or cannot be used.
+        InputError: see `make_budget_cost`; or the ledger has no such account, or cannot be used.
         BudgetExceeded: the budget of some persons does not cover the release; nobody was charged then.
     """
     identities = require_identities("Persons", persons)

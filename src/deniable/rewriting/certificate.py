@@ -18,10 +18,19 @@ from deniable.core.report import Fact
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.model import Rewriter
 from deniable.text.escapes import Escapes
-from deniable.text.release_certificate import NOTHING_COPIED, ReleaseCertificate, list_copied, list_steps
+from deniable.text.release_certificate import (
+    CHOICE_DISCLOSURE,
+    CHOSEN_BY_OWNER,
+    CHOSEN_FROM_DATA,
+    NOTHING_COPIED,
+    ReleaseCertificate,
+    list_copied,
+    list_revealing,
+    list_steps,
+)
 from deniable.text.tables.layout import CopiedContent
 
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/3"
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/4"
 FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 _TRAINING_LAWS = {"laplace": "laplace", "gaussian": "gaussian"}
@@ -35,11 +44,13 @@ class RewriteCertificate(ReleaseCertificate):
     """What accompanies rewritten texts; see `ReleaseCertificate` for the fields of every release.
 
     Attributes:
+        chosen: how epsilon was chosen: from the private texts, or by the owner, who did not declare that.
         row: what the texts of one row spend together; None where the guarantee is not proved.
         model: what texts go through, and what it was trained on.
         texts: number of texts that were rewritten.
     """
 
+    chosen: str
     row: dict[str, Any] | None
     model: dict[str, Any]
     texts: int
@@ -50,7 +61,8 @@ class RewriteCertificate(ReleaseCertificate):
 
     def describe_guarantee(self) -> str:
         """Return epsilon, delta and what they hold for."""
-        return f"{_format_budget(self.guarantee)} for {self.guarantee['of']}"
+        line = f"{_format_budget(self.guarantee)} for {self.guarantee['of']}"
+        return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what the model was trained on, and what the texts of a row spend."""
@@ -78,6 +90,7 @@ def certify_rewriting(
     unescape: Escapes | None = None,
     model: dict[str, Any] | None = None,
     ledger_steps: Sequence[str] = (),
+    chosen_from_data: bool = False,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
 
@@ -91,6 +104,7 @@ def certify_rewriting(
         unescape: how texts were decoded before they were rewritten.
         model: what is said of the model, where the method's own has no weights; None to describe that.
         ledger_steps: what a ledger had to do with the release.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts.
     """
     model = _describe_rewriter(method.model) if model is None else model
     verdict = method.verify()
@@ -107,6 +121,7 @@ def certify_rewriting(
         guarantee={**encode_guarantee(guarantee), "of": unit},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
+        chosen=CHOSEN_FROM_DATA if chosen_from_data else CHOSEN_BY_OWNER,
         row=_compose_row(guarantee, len(columns)) if private else None,
         model=model,
         noise=PUBLIC_SEED_NOISE if seeded else FRESH_NOISE,
@@ -115,7 +130,11 @@ def certify_rewriting(
         meaning=_describe_meaning(guarantee, verdict, seeded=seeded),
         records=records,
         texts=texts,
-        not_protected=_list_unprotected(model["trained on"], copied, nulls=nulls),
+        not_protected=[
+            *list_revealing(copied),
+            *([CHOICE_DISCLOSURE] if chosen_from_data else []),
+            *_list_unprotected(model["trained on"], copied, nulls=nulls),
+        ],
     )
 
 

@@ -1,9 +1,8 @@
 """What a rewritten text costs the person who wrote it, as a ledger counts it."""
 
 from deniable.core.errors import InputError
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import PureDP, is_proved
-from deniable.ledger import Cost, Ledger, make_gaussian_cost, make_pure_cost
+from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost, make_pure_cost
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
 from deniable.text.batches import CellBatch, require_persons
 from deniable.vectors import Gaussian
@@ -15,17 +14,13 @@ def make_method_cost(method: RewritingMethod) -> Cost:
     Raises:
         InputError: the guarantee is not proved, or of a kind whose composition is not known here.
     """
-    guarantee = limit_status(method.guarantee, method.verify())
-    if not is_proved(guarantee.status):
-        raise InputError(
-            f"A ledger counts what is proved, and the guarantee of {method.name} is {guarantee.status}: choose another "
-            "method."
-        )
+    guarantee = get_charged_guarantee(method.name, method.verify(), "record")
     facts = {"mechanism": method.name, "epsilon": guarantee.epsilon, "unit": "text"}
     if isinstance(guarantee, PureDP):
         return make_pure_cost(guarantee.epsilon, facts)
-    if isinstance(method, VectorMethod) and isinstance(method.mechanism, Gaussian):
-        squared_mu = method.mechanism.squared_mu(method.model.latent)
+    mechanism = method.mechanism if isinstance(method, VectorMethod) else None
+    if isinstance(guarantee, ApproxDP) and isinstance(mechanism, Gaussian):
+        squared_mu = mechanism.squared_mu(method.model.latent)
         return make_gaussian_cost(squared_mu, {**facts, "delta": guarantee.delta})
     raise InputError(f"A ledger cannot count {method.name}: its noise is not Gaussian. Choose another method.")
 

@@ -54,6 +54,7 @@ def rewrite_table(
     unescape: Escapes | None = None,
     ledger: Ledger | None = None,
     over_budget: OverBudget = "refuse",
+    chosen_from_data: bool = False,
 ) -> tuple[RewriteCertificate, OwnerFindings]:
     """Write the table with every text rewritten, and its certificate; both appear whole or not at all.
 
@@ -72,6 +73,7 @@ def rewrite_table(
         ledger: charged for each text, to the person whom the layout's column names, before it is rewritten.
         over_budget: what becomes of rows that the ledger's budget does not cover, see
             `deniable.text.table_release.privatize_table`.
+        chosen_from_data: whether epsilon was chosen by looking at the private texts, as the certificate then says.
 
     Returns:
         The certificate, and what is for the owner only.
@@ -105,6 +107,7 @@ def rewrite_table(
             ledger_steps=list_ledger_steps(
                 None if ledger is None else ledger.describe_caps(), drops_rows=over_budget == "drop"
             ),
+            chosen_from_data=chosen_from_data,
         ),
         report,
     )

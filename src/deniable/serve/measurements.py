@@ -139,12 +139,7 @@ async def _build_request(service: Service, body: MeasureBody, command_options: S
         raise Problem(422, "The service rewrites texts as a whole, which deniable compare measures.")
     options = ["--column", body.column]
     options += [] if body.labels is None or body.label is None else ["--label", body.label]
-    options += [
-        "--mechanism",
-        choices[0].mechanism,
-        "--epsilons",
-        ",".join(format_exact(epsilon) for epsilon in epsilons),
-    ]
+    options += ["--mechanism", choices[0].mechanism, "--epsilons", ",".join(map(format_exact, epsilons))]
     options += ["--limit", str(_PLAN.rows), *command_options, "--output", "measure.html"]
     return MeasurementRequest(
         space=offer.release.mechanism.space,

@@ -244,7 +244,7 @@ class WordOffer(Offer):
         return {
             "unit": self.unit,
             "mechanism": mechanism.name,
-            "epsilon": mechanism.epsilon,
+            "epsilon": guarantee.epsilon,
             "guarantee": encode_guarantee(guarantee),
             "fingerprint": self.release.fingerprint,
             "noise": "fresh",

@@ -29,6 +29,7 @@ from deniable.text.release_certificate import (
     ReleaseCertificate,
     list_copied,
     list_ledger_steps,
+    list_revealing,
     list_steps,
 )
 from deniable.text.tables.layout import CopiedContent
@@ -144,6 +145,7 @@ class Certificate(ReleaseCertificate):
             words=tally.words,
             expected_kept=describe_expected_kept(mechanism, prior),
             not_protected=[
+                *list_revealing(copied_content),
                 *([CHOICE_DISCLOSURE] if chosen_from_data else []),
                 *list_unprotected(release.unknown, release.case, len(release.keep), copied_content),
             ],

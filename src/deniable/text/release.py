@@ -17,12 +17,10 @@ import numpy as np
 
 from deniable.core.classes import get_picklable_state
 from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing, make_parameter_error
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import is_proved
+from deniable.core.guarantees import MetricDP
 from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
-from deniable.core.numbers import format_exact
 from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
-from deniable.ledger import Charges, Cost, Ledger, make_metric_cost
+from deniable.ledger import Charges, Cost, Ledger, get_charged_guarantee, make_metric_cost
 from deniable.text.batches import (
     CellBatch,
     PrivatizedBatch,
@@ -138,7 +136,7 @@ class Release:
 
     @functools.cached_property
     def cost(self) -> Cost:
-        """What one word costs the person whose text it is, as a ledger counts it.
+        """What one word costs the person whose text it is, as a ledger counts it: the epsilon of what is proved.
 
         The first one for a mechanism verifies it, which takes seconds in the default space.
 
@@ -148,23 +146,17 @@ class Release:
         from deniable.auditing import verify  # noqa: PLC0415 - a ledger alone needs it here
 
         mechanism = self.mechanism
-        verdict = verify(mechanism)
-        status = limit_status(verdict.guarantee, verdict).status
-        if not is_proved(status):
-            raise InputError(
-                f"A ledger counts what is proved, and the guarantee of {mechanism.name} at epsilon "
-                f"{format_exact(mechanism.epsilon)} in this space is {status}: choose another mechanism or epsilon."
-            )
         space = mechanism.space
+        guarantee = cast("MetricDP", get_charged_guarantee(mechanism.name, verify(mechanism), "word"))
         return make_metric_cost(
-            mechanism.epsilon,
+            guarantee.epsilon,
             {
                 "mechanism": mechanism.name,
-                "epsilon": mechanism.epsilon,
+                "epsilon": guarantee.epsilon,
                 "unit": "word",
                 "metric": space.metric_name,
                 "space": space.fingerprint,
-                "largest loss": compute_worst_loss(mechanism.law, mechanism.guarantee),
+                "largest loss": compute_worst_loss(mechanism.law, guarantee),
             },
         )
 

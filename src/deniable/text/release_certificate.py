@@ -3,7 +3,7 @@
 import abc
 import dataclasses
 import json
-from collections.abc import Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deniable.core.evidence import encode_nonfinite_numbers
@@ -20,6 +20,8 @@ NOTHING_COPIED = CopiedContent()
 COLUMNS_LEFT_OUT = (
     "columns were left out: every column of the private table that is not in the released one is wholly absent"
 )
+COPIED_TEXTS = "columns copied unchanged that look like texts, with whatever they say of people"
+COPIED_IDENTIFIERS = "columns copied unchanged that look like identifiers, by which rows can be linked to people"
 COPIED_COLUMNS, COPIED_METADATA = "the columns copied unchanged", "what the file says about itself, copied unchanged"
 LEDGER_STEP = (
     "what is released was charged to a ledger before its noise was drawn; what the ledger refuses depends on what was "
@@ -159,15 +161,22 @@ def list_ledger_steps(caps: str | None, *, drops_rows: bool) -> list[str]:
     return [LEDGER_STEP + caps, *([ROWS_NOT_COVERED] if drops_rows else [])]
 
 
+def list_revealing(copied: CopiedContent) -> list[str]:
+    """Return which of the columns that are copied unchanged look private, in plain words: what is to be read first."""
+    return _list_names({COPIED_TEXTS: map(repr, copied.texts), COPIED_IDENTIFIERS: map(repr, copied.identifiers)})
+
+
 def list_copied(copied: CopiedContent) -> list[str]:
     """Return what a table has unchanged from the private one, in plain words."""
-    sections = (
-        (COPIED_COLUMNS, [repr(name) for name in copied.columns]),
-        (COPIED_METADATA, list(copied.metadata)),
-    )
-    items = []
-    for title, names in sections:
-        if names:
-            remainder = f" and {len(names) - _MAX_LISTED_COLUMNS} more" if len(names) > _MAX_LISTED_COLUMNS else ""
-            items.append(f"{title}: {', '.join(names[:_MAX_LISTED_COLUMNS])}{remainder}")
-    return items
+    return _list_names({COPIED_COLUMNS: map(repr, copied.columns), COPIED_METADATA: copied.metadata})
+
+
+def _list_names(sections: Mapping[str, Iterable[str]]) -> list[str]:
+    """Return a line for each title that has names."""
+    return [f"{title}: {shorten_names(names)}" for title, section in sections.items() if (names := tuple(section))]
+
+
+def shorten_names(names: Sequence[str]) -> str:
+    """Return the first of some names, and how many more there are."""
+    remainder = f" and {len(names) - _MAX_LISTED_COLUMNS} more" if len(names) > _MAX_LISTED_COLUMNS else ""
+    return f"{', '.join(names[:_MAX_LISTED_COLUMNS])}{remainder}"

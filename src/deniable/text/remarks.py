@@ -4,6 +4,8 @@ They tell of the private texts, and so stand in no certificate, and are no Pytho
 """
 
 from deniable.text.escapes import MarkupCounts
+from deniable.text.release_certificate import shorten_names
+from deniable.text.tables.layout import CopiedContent
 
 UNKNOWN_SHARE_LIMIT = 0.2
 """Share of words outside the vocabulary above which the space does not fit the texts."""
@@ -50,6 +52,29 @@ def describe_markup(counts: MarkupCounts, *, can_decode: bool = True) -> list[st
             "attributes are read as words while the brackets stay: replace tags by spaces first"
         )
     return remarks
+
+
+def describe_copied_columns(copied: CopiedContent, person_column: str | None = None) -> list[str]:
+    """Return a warning where columns are copied that look like texts, or like identifiers.
+
+    It tells nothing that the released table does not show.
+
+    Args:
+        copied: what goes with the texts unchanged.
+        person_column: the one that says whose a record is, which names people however it looks; None for none.
+    """
+    identifiers = [*copied.identifiers]
+    if person_column in copied.columns and person_column not in (*copied.texts, *identifiers):
+        identifiers.append(str(person_column))
+    kinds = (
+        (copied.texts, "texts", "release them too, each with --column NAME, or leave them out with --drop NAME"),
+        (identifiers, "identifiers", "leave out those that name people with --drop NAME"),
+    )
+    return [
+        f"copied unchanged, and look like {kind}: {shorten_names(list(map(repr, names)))}; {advice}"
+        for names, kind, advice in kinds
+        if names
+    ]
 
 
 def _format_share(part: int, whole: int) -> str:

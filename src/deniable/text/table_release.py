@@ -76,6 +76,7 @@ class ReleaseFiles:
         force: overwrite existing outputs.
         input_paths: paths of what else the run reads: keys, lists, vectors, models; no output may be one of them.
         signing_key: signs the certificate and the released table, in a file beside the certificate; None for none.
+        see_copied: called with what is copied unchanged, before anything is written.
     """
 
     source: str
@@ -86,6 +87,7 @@ class ReleaseFiles:
     force: bool = dataclasses.field(default=False, kw_only=True)
     input_paths: Collection[str] = dataclasses.field(default=(), kw_only=True)
     signing_key: SigningKey | None = dataclasses.field(default=None, kw_only=True)
+    see_copied: Callable[[CopiedContent], None] = dataclasses.field(default=lambda _: None, kw_only=True)
 
     @property
     def outputs(self) -> list[str]:
@@ -151,7 +153,9 @@ def write_released_table(
         open_outputs(files.certificate, files.target, force=files.force, seal=seal) as (certificate_file, sink),
         open_input(files.source, report, seekable=files.table_format == "parquet") as stream,
     ):
-        certificate = make_certificate(TABLE_FORMATS[files.table_format](stream, sink, files.layout, release_rows))
+        copied = TABLE_FORMATS[files.table_format](stream, sink, files.layout, release_rows)
+        files.see_copied(copied)
+        certificate = make_certificate(copied)
         certificate_file.write(certificate.to_json().encode("utf-8", "backslashreplace"))
     return certificate
 

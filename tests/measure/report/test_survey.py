@@ -6,7 +6,7 @@ import math
 import numpy as np
 import pytest
 
-from deniable import TEM
+from deniable import TEM, MetricDP
 from deniable.core.errors import InputError
 from deniable.measure.report.inputs import SurveyPlan
 from deniable.measure.report.survey import survey_table
@@ -30,6 +30,17 @@ def found(small_space):
     texts, kinds, authors = table()
     mechanisms = [TEM(small_space, epsilon=epsilon) for epsilon in (9.0, 0.5)]
     return survey_table(texts, mechanisms, labels=kinds, authors=authors, columns=["kind"], plan=PLAN)
+
+
+def test_a_mechanism_is_measured_at_what_it_guarantees(small_space):
+    """Readings, and the cost of a record, are those of the guarantee, whatever the parameter of the mechanism."""
+    claim = MetricDP(6.0, "euclidean", "Theorem 1 of my paper")
+    own = type("Own", (TEM,), {"guarantee": claim})(small_space, epsilon=2.0)
+    survey = survey_table(table()[0], [own, TEM(small_space, epsilon=3.0)], plan=PLAN)
+    assert [reading.epsilon for reading in survey.readings] == [3.0, 6.0]
+    assert survey.readings[1].promise.asked == 6.0
+    with pytest.raises(InputError, match="Got 6 twice"):
+        survey_table(table()[0], [own, TEM(small_space, epsilon=6.0)], plan=PLAN)
 
 
 def test_the_table_is_counted(found):

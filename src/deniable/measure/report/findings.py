@@ -66,7 +66,7 @@ class EpsilonResult:
     """All measures at one epsilon.
 
     Attributes:
-        epsilon: privacy parameter per unit of distance.
+        epsilon: claimed per unit of distance, as its guarantee says.
         mechanism: name of the mechanism.
         promise: the guarantee.
         expected: expected share of unchanged words, for words that follow the public prior.

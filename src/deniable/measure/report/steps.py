@@ -32,13 +32,13 @@ from deniable.words.prior import Prior
 
 
 def summarize_guarantee(
-    mechanism: WordMechanism, tally: Tally, columns: Sequence[str], prior: Prior, seed: int
+    mechanism: WordMechanism, tally: Tally, copied: CopiedContent | Sequence[str], prior: Prior, seed: int
 ) -> tuple[Certificate, GuaranteeSummary, Estimate, RecoveryResult]:
     """Return the certificate of a release, its guarantee, the expected share of unchanged words and the recovery.
 
     None of them depends on the private texts but for their number and lengths.
     """
-    certificate = Certificate.of(Release(mechanism), tally, prior=prior, copied=CopiedContent(tuple(columns)))
+    certificate = Certificate.of(Release(mechanism), tally, prior=prior, copied=copied)
     kept_words = mechanism.expected_kept_share(prior)
     expected_kept = (
         estimate_share(round(kept_words.value * kept_words.draws), kept_words.draws)

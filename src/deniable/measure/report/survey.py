@@ -35,6 +35,7 @@ from deniable.measure.report.steps import (
 )
 from deniable.measure.similarity import measure_similarity
 from deniable.text.batches import Tally
+from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
 from deniable.words.prior import PriorLike, build_prior
 
@@ -53,7 +54,7 @@ def survey_table(
     public: Sequence[str | None] | None = None,
     entities: LabelledTexts | None = None,
     prior: PriorLike = None,
-    columns: Sequence[str] = (),
+    columns: CopiedContent | Sequence[str] = (),
     plan: SurveyPlan = DEFAULT_PLAN,
     limits: AdviceLimits = DEFAULT_LIMITS,
     progress: ProgressStage = lambda _: nullcontext(),
@@ -71,7 +72,7 @@ def survey_table(
             out.
         prior: word frequencies known to an attacker who reads one word at a time, see `deniable.recovery`; None for
             Zipf's law by the space's ranks.
-        columns: names of the columns that a release would copy unchanged.
+        columns: names of the columns that a release would copy unchanged, or all that it would copy.
         plan: sizes, classifier and seed.
         limits: what counts as protected and as useful.
         progress: function from the name of each part of the work to a context that is entered for it.
@@ -122,7 +123,7 @@ def survey_table(
     example_rows = inputs.sample(nonempty_rows, plan.examples)
     readings = tuple(
         EpsilonResult(
-            mechanism.epsilon,
+            guarantee_summaries[place][1].asked,
             mechanism.name,
             *guarantee_summaries[place][1:],
             *attack_results[place],
@@ -155,14 +156,15 @@ def survey_table(
 
 
 def _sort_mechanisms(mechanisms: Sequence[WordMechanism]) -> list[WordMechanism]:
-    """Return the mechanisms by epsilon; raise `InputError` where they cannot be compared."""
-    sorted_mechanisms = sorted(mechanisms, key=lambda mechanism: mechanism.epsilon)
+    """Return the mechanisms by the epsilon that they claim; raise `InputError` where they cannot be compared."""
+    sorted_mechanisms = sorted(mechanisms, key=lambda mechanism: mechanism.guarantee.epsilon)
     if not sorted_mechanisms:
         raise InputError("A survey needs at least one mechanism. Got none: give one for each epsilon.")
     for one, other in itertools.pairwise(sorted_mechanisms):
-        if one.epsilon == other.epsilon:
+        epsilon = one.guarantee.epsilon
+        if epsilon == other.guarantee.epsilon:
             raise InputError(
-                f"The epsilons of a survey must differ. Got {format_exact(one.epsilon)} twice: give each once."
+                f"The epsilons of a survey must differ. Got {format_exact(epsilon)} twice: give each once."
             )
         if one.space.fingerprint != other.space.fingerprint:
             raise InputError("The mechanisms of a survey must have one space. Got two: survey each on its own.")

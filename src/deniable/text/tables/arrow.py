@@ -8,6 +8,7 @@ import pyarrow as pa
 from deniable.core.arrays import BoolArray
 from deniable.core.errors import InputError
 from deniable.core.identity import count_float_bits, make_identity
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS, CopiedColumns
 from deniable.text.tables.layout import TableLayout, batch_records
 from deniable.text.tables.rows import RowColumn, RowReleaser, TextRows, measure_texts
 
@@ -50,6 +51,40 @@ def is_identity_type(data_type: pa.DataType) -> bool:
         return is_identity_type(data_type.value_type)
     is_number = pa.types.is_integer(data_type) or pa.types.is_floating(data_type) or pa.types.is_decimal(data_type)
     return is_number or is_text_type(data_type)
+
+
+def note_copied_rows(table: pa.Table, copied: CopiedColumns) -> None:
+    """Take note of the rows of a released table, where columns are judged by further rows."""
+    if not copied.needs_rows:
+        return
+    head = list_head(table)
+    for row in zip(*head.values(), strict=True):
+        if copied.needs_rows:
+            copied.add_row(zip(head, row, strict=True))
+
+
+def list_head(table: pa.Table) -> dict[str, list[Any]]:
+    """Return the columns of the first rows of a table, as many as columns are judged by; those of bytes are nulls."""
+    head = table.slice(0, MAX_JUDGED_ROWS)
+    return {name: _list_known_values(column) for name, column in zip(head.column_names, head.columns, strict=True)}
+
+
+def _holds_bytes(data_type: pa.DataType) -> bool:
+    """Return whether a type is of bytes, such as images, or has such parts."""
+    kinds = (pa.types.is_binary, pa.types.is_large_binary, pa.types.is_fixed_size_binary)
+    parts = [data_type.field(place).type for place in range(data_type.num_fields)] if data_type.num_fields else []
+    return any(is_kind(data_type) for is_kind in kinds) or any(map(_holds_bytes, parts))
+
+
+def _list_known_values(column: pa.ChunkedArray) -> list[Any]:
+    """Return the values of a column, nulls where Python has no such values, as of a time out of its range."""
+    if _holds_bytes(column.type):
+        return [None] * len(column)
+    try:
+        values: list[Any] = column.to_pylist()
+    except (ValueError, OverflowError, pa.ArrowException):
+        return [None] * len(column)
+    return values
 
 
 def is_text_type(data_type: pa.DataType) -> bool:

@@ -12,9 +12,10 @@ from deniable.core.files import open_input
 from deniable.core.identity import DOUBLE_BITS, count_float_bits, is_null, make_identity
 from deniable.text.columns import format_cell
 from deniable.text.tables import delimited, detect_table_format, plain_text
-from deniable.text.tables.arrow import list_values
+from deniable.text.tables.arrow import list_values, note_copied_rows
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS, CopiedColumns
 from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.jsonl import parse_members, read_numbered_lines
+from deniable.text.tables.jsonl import note_copied_members, parse_members, read_numbered_lines
 from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.physical_types import open_parquet
 from deniable.text.tables.rows import ReleasedRows, TextRows, list_column
@@ -22,7 +23,9 @@ from deniable.text.tables.rows import ReleasedRows, TextRows, list_column
 TextColumns = dict[str, list[str | None]]
 
 
-def read_columns(path: str, layout: TableLayout, table_format: str | None = None) -> TextColumns:
+def read_columns(
+    path: str, layout: TableLayout, table_format: str | None = None, copied: CopiedColumns | None = None
+) -> TextColumns:
     """Return the columns that a layout names, each with one entry per record; numbers become texts, see `format_cell`.
 
     An empty csv cell is the empty text; only jsonl and parquet know None. A line of jsonl that is no object, or lacks
@@ -33,6 +36,7 @@ def read_columns(path: str, layout: TableLayout, table_format: str | None = None
         path: the table, or ``-`` for standard input.
         layout: columns, those of ids and persons among them, delimiter and encoding.
         table_format: a name from `TABLE_FORMATS`; None for the one that the ending stands for.
+        copied: takes note of what a release would copy, if that is asked for.
 
     Raises:
         InputError: the table cannot be read, or lacks a column, or no record of it can be read.
@@ -40,9 +44,10 @@ def read_columns(path: str, layout: TableLayout, table_format: str | None = None
     table_format = table_format or detect_table_format(path)
     try:
         with open_input(path, lambda _: None, seekable=table_format == "parquet") as stream:
-            if table_format == "parquet":
-                return _read_parquet(stream, layout)
-            return {"jsonl": _read_jsonl, "txt": _read_plain_text}.get(table_format, _read_delimited)(stream, layout)
+            if table_format == "txt":
+                return _read_plain_text(stream, layout)
+            readers = {"jsonl": _read_jsonl, "parquet": _read_parquet}
+            return readers.get(table_format, _read_delimited)(stream, layout, copied)
     except (pa.ArrowException, OSError, UnicodeDecodeError) as error:  # damaged parquet or zstd raises any of them
         reason = " ".join(str(error).split()).rstrip(".")
         raise InputError(f"{layout.name} cannot be read as {table_format}: {reason}.") from None
@@ -62,14 +67,14 @@ def _read_plain_text(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     return {plain_text.LINE_COLUMN: texts}
 
 
-def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
+def _read_delimited(stream: BinaryIO, layout: TableLayout, copied: CopiedColumns | None) -> TextColumns:
     """Read a csv or tsv; a row of which it is not known where its cells stand is read as nulls."""
     columns: TextColumns = {column: [] for column in layout.read_columns}
     first_error: InputError | None = None
     usable_rows = 0
     # Each column is read as it stands: a row without an id has its texts all the same.
     plain_layout = dataclasses.replace(layout, columns=layout.read_columns, id_column=None, person_column=None)
-    for row in delimited.read_delimited_rows(stream, plain_layout):
+    for row in delimited.read_delimited_rows(stream, plain_layout, copied):
         if isinstance(row, InputError):
             first_error = first_error or row
             cells: dict[str, str | None] = {}
@@ -83,11 +88,16 @@ def _read_delimited(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     return columns
 
 
-def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
+def _read_parquet(stream: BinaryIO, layout: TableLayout, copied: CopiedColumns | None) -> TextColumns:
     file = open_parquet(stream, layout)
     layout.check_columns(file.schema_arrow.names)
     try:
         table = file.read(columns=layout.read_columns)
+        if copied is not None:
+            copied.names += file.schema_arrow.names
+            for batch in file.iter_batches(MAX_JUDGED_ROWS):
+                note_copied_rows(pa.Table.from_batches([batch]), copied)
+                break
     except RuntimeError as error:  # Arrow has no class for it
         raise pa.ArrowInvalid(str(error)) from None
     texts: TextColumns = {}
@@ -97,7 +107,7 @@ def _read_parquet(stream: BinaryIO, layout: TableLayout) -> TextColumns:
     return texts
 
 
-def _read_jsonl(stream: BinaryIO, layout: TableLayout) -> TextColumns:
+def _read_jsonl(stream: BinaryIO, layout: TableLayout, copied: CopiedColumns | None) -> TextColumns:
     columns: TextColumns = {column: [] for column in layout.read_columns}
     first_errors: dict[str, InputError] = {}
     for number, raw in read_numbered_lines(DecodedSource(stream, layout)):
@@ -109,6 +119,8 @@ def _read_jsonl(stream: BinaryIO, layout: TableLayout) -> TextColumns:
                 members = parse_members(raw, TableLayout(layout.name, [column]), location)
                 value = next(value for key, value, *_ in members if key == column)
                 values.append(_convert_to_text(value, column, layout))
+                if copied is not None and column == layout.columns[0]:
+                    note_copied_members(members, copied)
             except InputError as error:
                 first_errors.setdefault(column, error)
                 values.append(None)

@@ -15,6 +15,7 @@ from typing import BinaryIO
 
 from deniable.core.errors import InputError
 from deniable.core.identity import make_identity
+from deniable.text.tables.copied_columns import CopiedColumns
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
     CellMaker,
@@ -74,28 +75,42 @@ def release_delimited_table(
     source = DecodedSource(stream, layout)
     header, parsed_lines = _read_table(source, layout)
     sink.write(source.encode(header.released_text))
+    copied = CopiedColumns(layout)
+    copied.names += header.names
     checked_lines = (_check_cell_count(line, len(header.names), layout) for line in parsed_lines)
     sink.writelines(
-        _release_batch(batch, header, source, layout, release_rows)
+        _release_batch(batch, header, source, release_rows, copied)
         for batch in batch_records(checked_lines, lambda line: len(line.raw))
     )
-    return CopiedContent(layout.list_other_columns(header.names), is_selection=layout.is_selection)
+    return copied.describe()
 
 
-def read_delimited_rows(stream: BinaryIO, layout: TableLayout) -> Iterator[TextRow | InputError]:
+def read_delimited_rows(
+    stream: BinaryIO, layout: TableLayout, copied: CopiedColumns | None = None
+) -> Iterator[TextRow | InputError]:
     """Yield the rows of a csv or tsv, and for one with too few or too many cells what is wrong with it.
+
+    Args:
+        stream: the table.
+        layout: where the cells stand.
+        copied: takes note of what a release would copy, if that is asked for.
 
     Raises:
         InputError: no header, a missing column, a quote that is not closed.
     """
     source = DecodedSource(stream, layout)
     header, parsed_lines = _read_table(source, layout)
+    if copied is not None:
+        copied.names += header.names
     for line in parsed_lines:
         if header.is_record(line):
             try:
                 yield _extract_row(_check_cell_count(line, len(header.names), layout), header, layout)
             except InputError as error:
                 yield error
+                continue
+            if copied is not None and copied.needs_rows:
+                copied.add_row(_list_cells(line, header))
 
 
 def _read_table(source: DecodedSource, layout: TableLayout) -> "tuple[_Header, Iterator[DelimitedLine]]":
@@ -156,6 +171,11 @@ def _extract_row(line: DelimitedLine, header: _Header, layout: TableLayout) -> T
     return TextRow(record_id, [(header.names[c], line.cell(c)) for c in header.text_indices], person)
 
 
+def _list_cells(line: DelimitedLine, header: _Header) -> Iterator[tuple[str, str]]:
+    """Yield name and cell of each column of a record; a blank line has empty ones."""
+    return ((name, line.cell(index)) for index, name in enumerate(header.names[: len(line.spans)]))
+
+
 def _check_cell_count(line: DelimitedLine, width: int, layout: TableLayout) -> DelimitedLine:
     if not line.is_blank and len(line.spans) != width:
         quotes = "" if layout.quoting == "none" else ", or are quotes ordinary characters there (--quoting none)"
@@ -167,9 +187,14 @@ def _check_cell_count(line: DelimitedLine, width: int, layout: TableLayout) -> D
 
 
 def _release_batch(
-    batch: list[DelimitedLine], header: _Header, source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
+    batch: list[DelimitedLine],
+    header: _Header,
+    source: DecodedSource,
+    release_rows: RowReleaser,
+    copied: CopiedColumns,
 ) -> bytes:
     """Return the rows of a window with new texts."""
+    layout = copied.layout
     records = [_extract_row(line, header, layout) for line in batch if header.is_record(line)]
     released = release_rows(TextRows.of(records)) if records else ReleasedRows({})
     columns = [list_column(released.columns[header.names[index]]) for index in header.text_indices] if records else []
@@ -184,6 +209,8 @@ def _release_batch(
             continue
         if not next(is_released):
             continue
+        if copied.needs_rows:
+            copied.add_row(_list_cells(line, header))
         edits = find_cuts(line.spans, header.is_dropped) if has_dropped else []
         stays_blank = line.is_blank and not layout.replace_empty
         for column, text in zip(header.text_indices, next(new_texts), strict=True):

@@ -8,6 +8,7 @@ from typing import Any, BinaryIO
 
 from deniable.core.errors import InputError
 from deniable.core.identity import make_identity
+from deniable.text.tables.copied_columns import CopiedColumns
 from deniable.text.tables.decoding import DecodedSource
 from deniable.text.tables.layout import (
     CellMaker,
@@ -57,12 +58,14 @@ def release_jsonl_table(
     sink.write(source.encode(source.byte_order_mark))
     key_names: dict[str, None] = {}
     parsed_lines = (_parse_line(raw, number, layout, key_names) for number, raw in read_numbered_lines(source))
+    copied = CopiedColumns(layout)
     sink.writelines(
-        _release_batch(batch, source, layout, release_rows)
+        _release_batch(batch, source, release_rows, copied)
         for batch in batch_records(parsed_lines, lambda line: len(line.raw))
     )
     layout.check_selection(key_names)
-    return CopiedContent(layout.list_other_columns(key_names), is_selection=layout.is_selection)
+    copied.names += key_names
+    return copied.describe()
 
 
 def read_lines(source: DecodedSource) -> Iterator[str]:
@@ -173,6 +176,15 @@ def _find_identity(members: list[JsonMember], column: str | None, location: str)
         raise InputError(f"{location}, {column!r}: {error}") from None
 
 
+def note_copied_members(members: list[JsonMember], copied: CopiedColumns) -> None:
+    """Take note of the members of an object, of a table of which not all distinct keys are remembered."""
+    if len(copied.names) < _MAX_REMEMBERED_KEYS:
+        known_names = set(copied.names)
+        copied.names += dict.fromkeys(key for key, *_ in members if key not in known_names)
+    if copied.needs_rows:
+        copied.add_row((key, value) for key, value, *_ in members)
+
+
 def _scan_members(raw: str) -> Iterator[JsonMember]:
     """Yield key, value and the span of the value of a JSON object's members."""
     position = _skip_whitespace(raw, 0)
@@ -207,7 +219,7 @@ def _skip_whitespace(raw: str, position: int) -> int:
 
 
 def _release_batch(
-    batch: list[_JsonLine], source: DecodedSource, layout: TableLayout, release_rows: RowReleaser
+    batch: list[_JsonLine], source: DecodedSource, release_rows: RowReleaser, copied: CopiedColumns
 ) -> bytes:
     records = [line.row for line in batch if line.row is not None]
     released = release_rows(TextRows.of(records)) if records else ReleasedRows({})
@@ -219,9 +231,11 @@ def _release_batch(
         if line.row is not None:
             if not next(is_released):
                 continue
+            if copied.needs_rows:
+                copied.add_row((key, value) for key, value, *_ in _scan_members(line.raw))
             for (name, value), (start, end) in zip(line.row.cells, line.spans, strict=True):
                 text = next(remaining[name])
-                if value or (layout.replace_empty and value is not None):
+                if value or (copied.layout.replace_empty and value is not None):
                     # Escaped by the encoding alone: the escapes of the original would show what stood there.
                     edits.append((start, end, json.dumps(text, ensure_ascii=not source.encoding.startswith("utf"))))
         parts.append(apply_edits(line.raw, edits))

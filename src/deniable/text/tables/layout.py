@@ -199,12 +199,16 @@ class CopiedContent:
         metadata: names of what the file says about itself beside its columns.
         is_selection: whether columns of the private table were left out.
         retyped: names of those of the columns whose equal values are stored as another physical type of parquet.
+        texts: names of those of the columns that look like texts, see `deniable.text.tables.copied_columns`.
+        identifiers: names of those of the others that look like identifiers.
     """
 
     columns: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     is_selection: bool = False
     retyped: tuple[str, ...] = ()
+    texts: tuple[str, ...] = ()
+    identifiers: tuple[str, ...] = ()
 
 
 def format_share(share: float) -> str:

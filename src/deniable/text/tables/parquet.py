@@ -18,10 +18,12 @@ from deniable.core.errors import InputError
 from deniable.text.tables.arrow import (
     extract_rows,
     is_text_type,
+    note_copied_rows,
     read_texts,
     release_texts,
     widen_dictionary_indices,
 )
+from deniable.text.tables.copied_columns import CopiedColumns
 from deniable.text.tables.layout import (
     RECORD_OVERHEAD,
     CellMaker,
@@ -57,21 +59,18 @@ def release_parquet_table(
         kept_indices = [place for place, name in enumerate(schema.names) if not layout.is_dropped(name)]
         schema = _drop_text_metadata(_select_fields(schema, kept_indices), layout)
         options, changed_columns = choose_type_options(file, schema, kept_indices)
+        copied = CopiedColumns(layout)
+        copied.names += schema.names
         _rewrite_groups(
             file,
             sink,
             schema,
-            lambda tables: _release_groups(tables, kept_indices, schema, layout, release_rows),
+            lambda tables: _release_groups(tables, kept_indices, schema, release_rows, copied),
             options,
         )
     # A writer that cuts groups by bytes shows with their sizes how long the private texts are together.
     group_sizes = ("sizes of its row groups",) if file.num_row_groups > 1 else ()
-    return CopiedContent(
-        layout.list_other_columns(schema.names),
-        (*_list_metadata_names(schema), *group_sizes),
-        layout.is_selection,
-        changed_columns,
-    )
+    return copied.describe((*_list_metadata_names(schema), *group_sizes), changed_columns)
 
 
 def extend_parquet_table(
@@ -300,10 +299,11 @@ def _release_groups(
     groups: Iterator[pa.Table],
     kept_indices: list[int],
     schema: pa.Schema,
-    layout: TableLayout,
     release_rows: RowReleaser,
+    copied: CopiedColumns,
 ) -> Iterator[pa.Table]:
     """Yield the columns of each group that are released, with new texts; small groups are released together."""
+    layout = copied.layout
     for window in batch_records(groups, lambda table: _count_bytes(table, layout)):
         # Ids also of a column that is left out: whose records they are.
         new_columns, is_released = release_texts(extract_rows(window, layout), schema, layout, release_rows)
@@ -317,6 +317,7 @@ def _release_groups(
                 table = table.set_column(place, schema.field(name), column.slice(first_text, len(table)))
             first_row += len(group)
             first_text += len(table)
+            note_copied_rows(table, copied)
             yield table
 
 
