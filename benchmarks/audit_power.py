@@ -3,11 +3,12 @@
     python benchmarks/audit_power.py [--audits 1000] [--cases coin,anytime] [--json FILE]
 
 Every row is so many independent audits by `deniable.audit`, as a user calls it, at 95 % confidence: the
-share refuted with its 95 % interval (Clopper-Pearson) and the median number of samples used. Mechanisms
-of known loss are audited where the claim is true (truth = 1 x claim, or within it), and where it is
-20 % and 100 % too low. What to hold the shares against:
+share refuted with its 95 % interval (Clopper-Pearson), the median number of samples used, and how many
+audits abstained: ended with a bound of 0. Mechanisms of known loss are audited where the claim is true
+(truth = 1 x claim, or within it), and where it is 20 % and 100 % too low. What to hold the shares against:
 
 - truth = 1 x: at most 5 %;
+- truth = 2 x with 10,000 samples (case "abstain"): nearly always refuted, and at most 1 of 200 abstains;
 - truth = 2 x: 90 % with the samples given, half as many again as the 91 played trials (n = 1) and 2,500
   (n = 8) that the best attacker there is needs; a third of them is for fitting ours;
 - known broken mechanisms at their claim: ADePT with some 1,000 samples, its stand-in with tens, DPText
@@ -45,7 +46,17 @@ Method = Literal["auto", "coin", "candidates", "pooled", "anytime", "precision"]
 SEED = 20_220_524
 LEVEL = 0.05
 FACTORS = (1.0, 1.2, 2.0)
-HEADINGS = ("mechanism", "method", "truth / claim", "asked", "samples", "refuted", "95 % interval", "reference")
+HEADINGS = (
+    "mechanism",
+    "method",
+    "truth / claim",
+    "asked",
+    "samples",
+    "refuted",
+    "95 % interval",
+    "abstained",
+    "reference",
+)
 _UNIT = Box(0.0, 1.0)
 
 
@@ -200,6 +211,17 @@ CASES = (
         (math.inf,),
         {math.inf: "any number"},
     ),
+    Case(
+        "abstain",
+        "Laplace, n = 1, claim 0.5",
+        "coin",
+        10_000,
+        _cube(1),
+        laplace,
+        (1.0, 2.0),
+        _TRUE | {2.0: "at most 1 of 200 abstain"},
+        claim=0.5,
+    ),
 )
 
 
@@ -244,26 +266,30 @@ def measured(pool: Any, case: Case, truth: float, audits: int, seed: int) -> dic
     number = CASES.index(case)
     jobs = [(number, truth, seed, audit) for audit in range(audits)]
     verdicts = pool.starmap(audited, jobs, chunksize=max(1, min(20, audits // 8)))
-    refuted = sum(found for found, _ in verdicts)
+    refuted = sum(found for found, _, _ in verdicts)
     low, high = stats.binomtest(refuted, audits).proportion_ci(0.95)
     return {
         "mechanism": case.mechanism,
         "method": case.method,
         "truth": "infinite" if math.isinf(truth) else truth,
         "asked": case.samples,
-        "samples": statistics.median(used for _, used in verdicts),
+        "samples": statistics.median(used for _, used, _ in verdicts),
         "refuted": refuted / audits,
         "interval": [float(low), float(high)],
+        "abstained": sum(abstained for _, _, abstained in verdicts),
         "reference": case.reference.get(truth, ""),
     }
 
 
-def audited(number: int, truth: float, seed: int, audit: int) -> tuple[bool, int]:
-    """Return whether one audit refutes, and the samples it used; its coins and the noise have seeds of their own."""
+def audited(number: int, truth: float, seed: int, audit: int) -> tuple[bool, int, bool]:
+    """Return whether one audit refutes, the samples it used, and whether it abstained.
+
+    Its coins and the noise have seeds of their own.
+    """
     case = CASES[number]
     coins, noise = (int(s) for s in np.random.SeedSequence([seed, number, audit]).generate_state(2))
     verdict = dn.audit(
-        case.sampler(truth, noise),
+        case.sampler(truth * case.claim, noise),
         claim=case.claim,
         samples=case.samples,
         method=case.method,
@@ -272,7 +298,7 @@ def audited(number: int, truth: float, seed: int, audit: int) -> tuple[bool, int
         seed=coins,
         **case.inputs,
     )
-    return verdict.status == "refuted", verdict.samples
+    return verdict.status == "refuted", verdict.samples, verdict.lower_bound == 0
 
 
 def line(row: dict[str, Any]) -> str:
@@ -287,6 +313,7 @@ def line(row: dict[str, Any]) -> str:
         f"{row['samples']:,.0f}",
         f"{row['refuted']:.1%}",
         f"{low:.1%} to {high:.1%}",
+        f"{row['abstained']:,}",
         row["reference"],
     )
     return f"| {' | '.join(cells)} |"

@@ -51,6 +51,19 @@ def coloured(label, random):
     return f"{('red', 'blue')[label if random.random() < 0.8 else 1 - label]} house"
 
 
+def typed(label, random):
+    value = int(random.integers(10**6))
+    return float(value) if label else value
+
+
+def written(label, random):
+    return f"word{random.integers(10**6)} {' ' * label}word{random.integers(10**6)}"
+
+
+def wide(label, random):
+    return 2**70 + 10 * int(label) + int(random.integers(4))
+
+
 @pytest.mark.parametrize(
     ("name", "inputs", "draw", "least"),
     [
@@ -61,6 +74,11 @@ def coloured(label, random):
         ("forest", NUMBERS, shifted, 0.68),
         ("frequency", (0, 1), coded, 0.99),
         ("precision", NUMBERS, fine, 0.95),
+        ("form", NUMBERS, typed, 0.99),
+        ("form", TEXTS, written, 0.99),
+        ("nearest", (2**70, 2**70 + 10), wide, 0.99),
+        ("linear", (2**70, 2**70 + 10), wide, 0.99),
+        ("tree", ("a", "b"), wide, 0.99),
         ("nearest", TEXTS, coloured, 0.78),
         ("linear", TEXTS, coloured, 0.78),
         ("linear", TEXTS, placed, 0.99),
@@ -127,8 +145,9 @@ def test_outputs_never_met_say_nothing():
         (("a", "b"), [0.5] * 20, {"linear", "frequency", "tree"}),
         (("a", "b"), [[0.5, 1.0]] * 100, {"linear", "frequency", "tree", "precision"}),
         (([[1], [1, 2]], [[2], [1, 2]]), [0.5] * 20, {"linear", "frequency", "tree"}),
-        (("a", "b"), ["x"] * 20, {"nearest", "linear", "frequency"}),
-        ((["a"], ["b"]), ["x y"] * 20, {"linear", "frequency"}),
+        ((0.0, 1.0), [0.5, 1] * 10, {"nearest", "support", "linear", "tree", "frequency", "form"}),
+        (("a", "b"), ["x"] * 20, {"nearest", "linear", "frequency", "form"}),
+        ((["a"], ["b"]), ["x y"] * 20, {"linear", "frequency", "form"}),
         (({}, {}), ["x"] * 7, set()),
     ],
 )

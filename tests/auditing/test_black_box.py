@@ -1,5 +1,6 @@
 """Audits of black boxes: how often they refute, what they say, what they refuse."""
 
+import decimal
 import json
 import math
 import time
@@ -260,6 +261,17 @@ def test_both_bounds_hold_together(quick):
     assert wrong <= stats.binom.isf(1e-3, 400, ALPHA)
 
 
+@pytest.mark.parametrize("seed", [3, 5, 22, 27, 41, 53, 55, 82, 84, 90])
+def test_a_plateau_of_scores_is_not_missed(seed):
+    """Laplace noise of epsilon 1 under a claim of 0.5 shows itself, whichever trials the attacker was chosen by."""
+    mechanism = Laplace(epsilon=1.0, domain=UNIT, seed=seed)
+    verdict = dn.audit(
+        mechanism.sample, np.zeros(1), np.ones(1), claim=0.5, samples=10_000, method="coin", batched=True, seed=seed
+    )
+    assert verdict.lower_bound > 0.3
+    assert verdict.witness.guesses > 60
+
+
 # What a verdict says.
 
 
@@ -371,6 +383,69 @@ def test_what_always_differs_is_refuted(outputs):
     verdict = dn.audit(lambda x: outputs[x], 0, 1, claim=1.0, samples=200, seed=0)
     assert verdict.status == "refuted"
     assert verdict.witness.correct_guesses == verdict.witness.guesses
+
+
+FORMS = {
+    "types": lambda x, _: (3, 3.0)[x],
+    "flags": lambda x, _: (1, True)[x],
+    "numpy integers": lambda x, _: (3, np.int64(3))[x],
+    "decimals": lambda x, _: (3, decimal.Decimal(3))[x],
+    "places of decimals": lambda x, _: (decimal.Decimal(3), decimal.Decimal("3.0"))[x],
+    "signs of zero": lambda x, _: (0.0, -0.0)[x],
+    "dtypes": lambda x, _: np.zeros(2, ("f4", "f8")[x]),
+    "byte orders": lambda x, _: np.zeros(2, ("<f8", ">f8")[x]),
+    "lists and tuples": lambda x, _: ([1, 2], (1, 2))[x],
+    "types in lists": lambda x, noise: [noise, (2, 2.0)[x]],
+    "types of noise": lambda x, noise: (float, np.float64)[x](noise),
+    "masks": lambda x, _: np.ma.masked_array([2.0, 1.0], mask=[x, False]),
+    "data under a mask": lambda x, _: np.ma.masked_array([float(x), 1.0], mask=[True, False]),
+    "underscores": lambda x, _: ("10", "1_0")[x],
+    "digits of another script": lambda x, _: ("10", "\uff11\uff10")[x],
+    "normal forms": lambda x, noise: str(round(noise * 1e6)) + ("\u00e9", "e\u0301")[x],
+    "bytes that are no UTF-8": lambda x, _: ("a\udc80", "a\udc81")[x],
+    "blanks": lambda x, _: ("", " ")[x],
+    "line ends": lambda x, noise: f"{noise:.6f}" + ("", "\r")[x],
+    "trailing zeros": lambda x, noise: f"{noise:.6f}{('', '0')[x]}",
+    "signs": lambda x, noise: f"{('', '+')[x]}{abs(noise):.6f}",
+    "white space": lambda x, noise: f"{round(noise * 1e6)} {' ' * x}{round(noise * 1e5)}",
+    "words": lambda x, _: (["a b", "c"], ["a", "b c"])[x],
+    "lists of words": lambda x, _: ("a b", ["a", "b"])[x],
+    "long integers": lambda x, _: 2**64 + x,
+    "longer integers": lambda x, _: 10**400 + x,
+    "long noisy integers": lambda x, noise: 2**80 + 10**7 * x + round(1e4 * noise),
+}
+
+
+@pytest.mark.parametrize("kind", FORMS)
+@pytest.mark.parametrize("method", ["auto", "anytime"])
+def test_what_differs_in_form_only_is_refuted(kind, method):
+    """Outputs are compared as they came: what is equal as a number or a word is told apart all the same."""
+    random = stream(3)
+    verdict = dn.audit(lambda x: FORMS[kind](x, random.normal()), 0, 1, claim=2.0, samples=300, method=method, seed=0)
+    assert verdict.status == "refuted"
+
+
+def test_a_refutation_by_form_says_what_rounded_outputs_show():
+    """Beside integers that come as floats for one input stands the verdict on the numbers."""
+    random = stream(3)
+    verdict = dn.audit(lambda x: (int, float)[x](random.integers(9)), 0, 1, claim=1.0, samples=400, seed=0)
+    assert verdict.status == "refuted"
+    assert "by how the output is given: its type, or how it is written" in verdict.witness.output
+    assert verdict.rounded_verdict.status == "not refuted"
+
+
+def test_forms_alone_do_not_refute():
+    """Types that come at random tell nothing: of a hundred such audits few refute."""
+    random = stream(4)
+    alarms = sum(
+        dn.audit(
+            lambda _: (int, float, np.float64)[random.integers(3)](random.integers(9)),
+            0, 1, claim=0.0, samples=90, seed=seed,
+        ).status
+        == "refuted"
+        for seed in range(60)
+    )  # fmt: skip
+    assert alarms <= stats.binom.isf(1e-4, 60, ALPHA)
 
 
 @pytest.mark.parametrize(
@@ -556,6 +631,16 @@ def test_batches_of_inputs_of_several_shapes():
     verdict = dn.audit(
         lambda given: [float(len(x)) for x in given], np.zeros(2), np.zeros(3), claim=1.0, samples=60, batched=True
     )
+    assert verdict.status == "refuted"
+
+
+def test_batches_of_masked_inputs():
+    """Inputs that a stack would strip of their masks reach a batched sampler as a list."""
+    x, x_prime = (np.ma.masked_array([1.0, 2.0], mask=mask) for mask in ([False, False], [False, True]))
+    verdict = dn.audit(
+        lambda given: [float(np.ma.getmaskarray(x).sum()) for x in given],
+        x, x_prime, claim=1.0, samples=60, batched=True, seed=0,
+    )  # fmt: skip
     assert verdict.status == "refuted"
 
 

@@ -1,10 +1,15 @@
 """What a mechanism returned, made comparable or refused."""
 
+import decimal
+import fractions
+
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.auditing.outputs import abbreviate, parse_outputs
+from deniable.auditing.outputs import parse_outputs
 
 
 @pytest.mark.parametrize(
@@ -62,25 +67,88 @@ def test_taking_and_appending():
             numbers.append(other)
 
 
+SCALARS = st.one_of(
+    st.booleans(),
+    st.integers(-(2**80), 2**80),
+    st.floats(allow_nan=False, allow_infinity=False),
+    st.decimals(-10, 10, allow_nan=False, places=1),
+    st.fractions(-3, 3, max_denominator=3),
+    st.integers(-3, 3).map(np.int64),
+    st.integers(-3, 3).map(np.float32),
+    st.sampled_from([0, 0.0, -0.0, 1, True, 1.0, 2**53, 2**53 + 1, float(2**53), 10**400, 10**400 + 1]),
+)
+
+
+def name(value):
+    """Return what tells any two of these values apart."""
+    if isinstance(value, (list, tuple)):
+        return type(value), [name(item) for item in value]
+    return type(value), repr(value)
+
+
+@given(st.lists(st.one_of(SCALARS, st.lists(SCALARS, min_size=2, max_size=2)), min_size=2, max_size=12))
+def test_keys_are_equal_for_the_same_outputs_only(values):
+    """Numbers of any type, one or two in a row, have equal keys exactly if type and repr are equal, in any batch."""
+    for length in (None, 2):
+        chosen = [value for value in values if (len(value) if isinstance(value, list) else None) == length]
+        if not chosen:
+            continue
+        together = parse_outputs(chosen).keys
+        apart = [parse_outputs([value]).keys[0] for value in chosen]
+        assert together == apart
+        for key, value in zip(together, chosen, strict=True):
+            for other_key, other in zip(together, chosen, strict=True):
+                assert (key == other_key) == (name(value) == name(other))
+
+
+@given(st.lists(st.text(), min_size=2, max_size=6))
+def test_keys_of_texts(texts):
+    """Texts are what they are, character by character: no normal form, no white space removed."""
+    keys = parse_outputs(texts).keys
+    assert all((keys[i] == keys[j]) == (texts[i] == texts[j]) for i in range(len(texts)) for j in range(len(texts)))
+
+
 @pytest.mark.parametrize(
-    ("value", "shown"),
+    ("texts", "values"),
     [
-        ("a\nb", "'a\\nb'"),
-        ("x" * 100, "'" + "x" * 27 + " ... " + "x" * 26 + "'"),
-        (["word"] * 50, "['word', 'word', 'word', 'wo ... d', 'word', 'word', 'word']"),
-        (np.zeros(8), "0 in all 8 places"),
-        (np.full((2, 2), 0.1), "0.1 in all 4 places"),
-        (np.array([1.0, 2.0]), "[1.0, 2.0]"),
-        (np.array([3.0]), "[3.0]"),
-        (None, "None"),
+        (["1", "-2"], [[1], [-2]]),
+        (["1.5", "2e1"], [[1.5], [20.0]]),
+        (["1 2", "3,4", "[5, 6]"], [[1, 2], [3, 4], [5, 6]]),
+        (["1", "2", "1_0"], [[1], [2], [0]]),
+        (["1", "2", "nan"], [[1], [2], [0]]),
+        (["1", "\uff11", "2\r"], [[1], [0], [2]]),
+        (["1", "a", "b"], [[], [], []]),
+        (["a", ""], [[], []]),
+        ([str(2**70), "1"], [[2**70], [1]]),
     ],
 )
-def test_short_forms(value, shown):
-    """Anything is named in one line of some sixty characters."""
-    assert abbreviate(value) == shown
+def test_numbers_that_texts_hold(texts, values):
+    """Texts that are numbers, as most of a batch are, are read as numbers beside what they are."""
+    found = parse_outputs(texts)
+    assert found.is_textual
+    assert found.strings == tuple(texts)
+    assert found.values.tolist() == values
+    assert found.has_numbers == bool(values[0])
+    assert found.read_as_numbers().kind in {"real", "integer"}
 
 
-@pytest.mark.parametrize("value", [np.ones(3, bool), np.array(["a", "a"]), np.array([None, None]), np.array([])])
-def test_short_forms_of_odd_arrays(value):
-    """Arrays of flags, strings and objects are named too."""
-    assert 0 < len(abbreviate(value)) <= 60
+def test_later_texts_hold_as_many_numbers_as_the_first():
+    """What was read as numbers in one batch is read so in the next, whatever most of it is."""
+    assert parse_outputs(["a", "1"], columns=1).values.tolist() == [[0], [1]]
+    assert parse_outputs(["1", "2"], columns=0).values.tolist() == [[], []]
+
+
+def test_rounding_leaves_nothing_but_numbers():
+    """Outputs that are rounded have neither forms nor spellings nor a sign of zero."""
+    raw = [3, 3.0, np.float32(3), decimal.Decimal("3.00"), fractions.Fraction(3)]
+    assert len(set(parse_outputs(raw).keys)) == 5
+    assert len(set(parse_outputs(raw).round(-10).keys)) == 1
+    assert len(set(parse_outputs([0.0, -0.0, 1e-9]).round(-10).keys)) == 1
+    assert len(set(parse_outputs(["3", "3.0", "3e0"]).round(-10).keys)) == 1
+
+
+def test_masked_arrays_keep_mask_and_data():
+    """What is masked, where, and what lies under the mask are parts of an output."""
+    raw = [np.ma.masked_array(data, mask=mask) for data in ([1.0, 2.0], [1.0, 3.0]) for mask in ([0, 0], [0, 1])]
+    assert len(set(parse_outputs(raw).keys)) == 4
+    assert parse_outputs([np.ma.masked_array([np.nan, 1.0], mask=[1, 0])]).values.tolist() == [[0, 1]]

@@ -54,9 +54,20 @@ def test_recorded_evidence_is_evidence():
 
 
 def test_a_command_answers_texts():
-    """Text goes in on standard input and comes out without its last line break."""
-    assert make_command_sampler(python(UPPER), timeout=30)("Zoë paid £5") == "ZOË PAID £5"
+    """Text goes in on standard input; all that is written is the output, or a line of it each text's answer."""
+    assert make_command_sampler(python(UPPER), timeout=30)("Zoë paid £5") == "ZOË PAID £5\n"
     assert make_command_sampler(python(UPPER), timeout=30, line_by_line=True)(["a", "b c"]) == ["A", "B C"]
+
+
+@pytest.mark.parametrize("written", [b"3", b"3\n", b"3\r\n", b" 3", b"3\n\n", b"\xff", b"\xc3\xbf", b"\0"])
+def test_every_byte_of_a_command_is_its_output(written):
+    """Nothing that a program writes is stripped, whatever bytes they are; --lines takes line feeds apart only."""
+    code = f"import sys; sys.stdin.read(); sys.stdout.buffer.write({written!r})"
+    assert make_command_sampler(python(code), timeout=30)("a") == written.decode("utf-8", "surrogateescape")
+    lines = b"".join(line.rstrip(b"\n") + b"\n" for line in (written, b"", written.strip() + b"\r"))
+    code = f"import sys; sys.stdin.read(); sys.stdout.buffer.write({lines!r})"
+    answers = make_command_sampler(python(code), timeout=30, line_by_line=True)(["a"] * lines.count(b"\n"))
+    assert "\n".join(answers) + "\n" == lines.decode("utf-8", "surrogateescape")
 
 
 def test_a_command_is_audited():

@@ -7,6 +7,7 @@ import json
 import math
 
 import numpy as np
+import pandas as pd
 import pytest
 from scipy.special import logsumexp
 
@@ -639,6 +640,15 @@ ROW = [0.5, 0.25, 0.25]
         ([[math.inf, 0.0, 0.0], ROW, ROW], "Row 0 of the matrix, for 'a'.*Got a sum of inf"),
         ([ROW, [0.5, 0.25, 0.2500001], ROW], "Row 1 .* sum to 1. Got a sum of 1.0000001 "),
         ([ROW, ROW, [0.0, 0.0, 0.0]], "Row 2 .* Got a sum of 0 "),
+        (np.ma.masked_array([ROW, ROW, ROW], mask=np.eye(3)), "Got a masked array: fill what is masked"),
+        (np.array([ROW, ROW, ROW], dtype=complex), "Got entries of type complex128"),
+        (pd.DataFrame([ROW] * 3, index=["a", "c", "b"]), "rows of the matrix must be the words .* Got 'c' where 'b'"),
+        (
+            pd.DataFrame([ROW] * 3, columns=["b", "a", "c"]),
+            r"columns of .* Got 'b' where 'a' .* P\.loc\[words, words\]",
+        ),
+        (pd.DataFrame([ROW] * 3, index=[0, 2, 1]), "rows of .* Got 0 where 'a' is due"),
+        (pd.DataFrame([ROW] * 2, index=["a", "b"]), "rows of the matrix must be the words"),
     ],
 )
 def test_bad_matrices(matrix, message):
@@ -647,6 +657,16 @@ def test_bad_matrices(matrix, message):
     with pytest.raises(dn.InputError, match=message) as raised:
         dn.verify(matrix, space=space, epsilon=1.0)
     assert "\n" not in str(raised.value)
+
+
+def test_a_labelled_matrix_in_the_order_of_the_words():
+    """A table whose rows and columns are the words in order, or are numbered, has the verdict of its array."""
+    space = dn.Space(["a", "b", "c"], [[0.0], [1.0], [3.0]])
+    matrix = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
+    found = dn.verify(matrix, space=space, epsilon=1.0)
+    words = list(space.words)
+    for table in (pd.DataFrame(matrix), pd.DataFrame(matrix, index=words, columns=words), pd.DataFrame(matrix, words)):
+        assert dn.verify(table, space=space, epsilon=1.0).lower_bound == found.lower_bound
 
 
 @pytest.mark.parametrize(

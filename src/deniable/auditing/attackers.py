@@ -6,6 +6,8 @@ that gives log-likelihoods (m, M), up to a constant in each row.
 """
 
 import collections
+import itertools
+import re
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any
 
@@ -30,6 +32,12 @@ _MIN_RUNS_FOR_FOREST = 300
 _TREE_COUNT = 60
 _SMOOTHING = 0.5
 _MAX_MAGNITUDE = 1e30
+_MAX_WHOLE = 2**53
+"""Integers beyond it are not all float64 numbers."""
+_MAX_PLACED_SPELLINGS = 64
+"""Tokens of a text of which it is seen how each is written, beside its pairs of characters."""
+_MAX_PATTERN_CHARACTERS = 200
+"""Length up to which it is seen how a text is written as a whole."""
 _SEED = 0
 
 
@@ -47,11 +55,12 @@ def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
                 for string in new_outputs.strings
             ]
         )
-    points = _stack_points(inputs)
+    read = _make_reader(outputs)
+    points = read(_stack_points(inputs))
     low, high = points.min(axis=0), points.max(axis=0)
 
     def scores(new_outputs: Outputs) -> FloatArray:
-        clipped = np.clip(_clip_values(new_outputs), low, high)
+        clipped = np.clip(read(new_outputs.values), low, high)
         return np.stack([-np.abs(clipped - point).sum(axis=1) for point in points], axis=1)
 
     return scores
@@ -63,14 +72,15 @@ def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
     Noise is output minus input, of all coordinates alike. Where its range moves with the input, or is
     bounded, some outputs can come from one input only (Habernal 2022, Theorem 3.2).
     """
-    points = _stack_points(inputs)
-    noise = np.sort((_clip_values(outputs) - points[labels]).ravel())
+    read = _make_reader(outputs)
+    points = read(_stack_points(inputs))
+    noise = np.sort((read(outputs.values) - points[labels]).ravel())
     # Rarer noise may occur: each end is moved out by the gap that its last few values span.
     tail = min(_TAIL_VALUES, len(noise) // 4)
     low, high = 2 * noise[0] - noise[tail], 2 * noise[-1] - noise[-1 - tail]
 
     def scores(new_outputs: Outputs) -> FloatArray:
-        noise_by_input = [_clip_values(new_outputs) - point for point in points]
+        noise_by_input = [read(new_outputs.values) - point for point in points]
         return np.stack(
             [-((noise < low) | (noise > high)).sum(axis=1).astype(float) for noise in noise_by_input], axis=1
         )
@@ -93,10 +103,11 @@ def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> Inp
         return _make_probability_scores(
             classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs)
         )
-    low, high = _find_clipping_range(inputs, outputs)
+    read = _make_reader(outputs)
+    low, high = _find_clipping_range(inputs, outputs, read)
 
     def features(new_outputs: Outputs) -> FloatArray:
-        values = _clip_values(new_outputs)
+        values = read(new_outputs.values)
         return np.hstack([values, np.clip(values, low, high)])
 
     classifier = make_pipeline(_import_sklearn("preprocessing").StandardScaler(), model).fit(features(outputs), labels)
@@ -121,9 +132,24 @@ def fit_forest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> Inp
     return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
 
 
+def fit_form(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
+    """Return a logistic regression on how outputs are given: their types, and the characters of texts."""
+    text = _import_sklearn("feature_extraction.text")
+    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
+    classifier = _import_sklearn("pipeline").make_pipeline(
+        text.CountVectorizer(analyzer=_list_traits, binary=True), model
+    )
+
+    def pair(new_outputs: Outputs) -> list[tuple[str, str]]:
+        strings = new_outputs.strings if new_outputs.is_textual else ("",) * len(new_outputs)
+        return list(zip(new_outputs.forms, strings, strict=True))
+
+    return _make_probability_scores(classifier.fit(pair(outputs), labels), pair, len(inputs))
+
+
 def fit_frequency(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker that counts how often each output came from each input."""
-    return _make_count_scores(inputs, _make_keys(outputs), labels, _make_keys)
+    """Return the attacker that counts how often each output, exactly as it came, came from each input."""
+    return _make_count_scores(inputs, outputs.keys, labels, lambda new_outputs: new_outputs.keys)
 
 
 def fit_precision(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
@@ -136,6 +162,7 @@ ATTACKERS: dict[str, Attacker] = {
     "support": fit_support,
     "linear": fit_linear,
     "tree": fit_tree,
+    "form": fit_form,
     "frequency": fit_frequency,
     "precision": fit_precision,
     "forest": fit_forest,
@@ -145,7 +172,8 @@ ATTACKER_DESCRIPTIONS = {
     "nearest": "names the nearest input",
     "support": "rules out inputs by the range of the noise",
     "linear": "logistic regression",
-    "frequency": "counts outputs",
+    "form": "reads how outputs are given and not what they say: types, signs of zero, digits, white space",
+    "frequency": "counts outputs exactly as they came",
     "precision": "reads the last bits of floats, which rounding makes depend on the input: release numbers on a grid",
     "tree": "decision tree",
     "forest": "random forest",
@@ -166,6 +194,8 @@ def list_suitable_attackers(inputs: Sequence[Any], outputs: Outputs) -> Iterator
     if len(outputs) < _MIN_RUNS_PER_INPUT * len(inputs):
         return
     yield "linear"
+    if outputs.is_textual or len(set(outputs.forms)) > 1:
+        yield "form"
     yield "frequency"
     if not outputs.is_textual:
         yield "tree"
@@ -181,38 +211,54 @@ def _has_matching_inputs(inputs: Sequence[Any], outputs: Outputs) -> bool:
         arrays = [np.asarray(value) for value in inputs]
     except ValueError:  # lists within lists, of several lengths
         return False
-    return all(array.dtype.kind in "biuf" and array.size == outputs.values.shape[1] for array in arrays)
-
-
-def _stack_points(inputs: Sequence[Any]) -> FloatArray:
-    """Return numeric inputs as rows (M, n)."""
-    points: FloatArray = np.clip(
-        np.stack([np.ravel(value) for value in inputs]).astype(float), -_MAX_MAGNITUDE, _MAX_MAGNITUDE
+    return all(
+        array.size == outputs.values.shape[1]
+        and (array.dtype.kind in "biuf" or all(isinstance(value, int) for value in array.ravel()))
+        for array in arrays
     )
-    return points
 
 
-def _clip_values(outputs: Outputs) -> FloatArray:
-    """Return outputs as float64 (m, n) that float32 can hold and whose squares float64 can."""
-    values: FloatArray = np.clip(outputs.values.astype(float), -_MAX_MAGNITUDE, _MAX_MAGNITUDE)
-    return values
+def _make_reader(outputs: Outputs) -> Callable[[Any], FloatArray]:
+    """Return the map from numbers (k, n) to float64 that float32 can hold and whose squares float64 can.
+
+    Integers of which float64 would lose the last digits are counted from those of the first output.
+    """
+    values = outputs.values
+    is_wide = values.dtype.kind in "iO" and bool(((values > _MAX_WHOLE) | (values < -_MAX_WHOLE)).any())
+    origin = values[0].astype(object) if is_wide else None
+
+    def read(numbers: Any) -> FloatArray:  # noqa: ANN401 - an array of any type
+        gaps = numbers if origin is None else numbers.astype(object) - origin
+        clipped: FloatArray = np.clip(gaps, -_MAX_MAGNITUDE, _MAX_MAGNITUDE).astype(np.float64)
+        return clipped
+
+    return read
 
 
-def _find_clipping_range(inputs: Sequence[Any], outputs: Outputs) -> tuple[FloatArray, FloatArray]:
+def _stack_points(inputs: Sequence[Any]) -> Any:  # noqa: ANN401 - an array of any type
+    """Return numeric inputs as rows (M, n)."""
+    rows = [np.ravel(value) for value in inputs]
+    return np.stack([row.astype(np.float64 if any(row.dtype.kind == "f" for row in rows) else object) for row in rows])
+
+
+def _find_clipping_range(
+    inputs: Sequence[Any], outputs: Outputs, read: Callable[[Any], FloatArray]
+) -> tuple[FloatArray, FloatArray]:
     """Return the range that numbers are clipped to: that of the inputs, or of the central 80 % of outputs."""
     if _has_matching_inputs(inputs, outputs):
-        points = _stack_points(inputs)
+        points = read(_stack_points(inputs))
         return points.min(axis=0), points.max(axis=0)
-    low, high = np.quantile(_clip_values(outputs), [0.1, 0.9], axis=0)
+    low, high = np.quantile(read(outputs.values), [0.1, 0.9], axis=0)
     return low, high
 
 
 def _make_summary_features(inputs: Sequence[Any], outputs: Outputs) -> Callable[[Outputs], FloatArray]:
     """Return the numbers of an output (m, n) with, for n > 1, their minimum, maximum and sum, raw and clipped."""
-    low, high = _find_clipping_range(inputs, outputs)
+    read = _make_reader(outputs)
+    low, high = _find_clipping_range(inputs, outputs, read)
 
     def features(new_outputs: Outputs) -> FloatArray:
-        values = _clip_values(new_outputs)
+        values = read(new_outputs.values)
         if values.shape[1] == 1:
             return values
         clipped = np.clip(values, low, high)
@@ -254,12 +300,6 @@ def _count_finest_bits(outputs: Outputs) -> list[int]:
     return bits
 
 
-def _make_keys(outputs: Outputs) -> list[Any]:
-    if outputs.is_textual:
-        return list(outputs.strings)
-    return [row.tobytes() for row in outputs.values + outputs.values.dtype.type(0)]  # -0.0 becomes 0.0
-
-
 def _count_common_tokens(tokens: Sequence[str], input_tokens: Sequence[str]) -> float:
     """Return how many tokens two texts share, by position where they have one length, less the difference in length."""
     if len(tokens) == len(input_tokens):
@@ -271,3 +311,18 @@ def _count_common_tokens(tokens: Sequence[str], input_tokens: Sequence[str]) -> 
 def _list_placed_tokens(text: str) -> list[str]:
     tokens = text.split()
     return [*tokens, *(f"{position}\t{token}" for position, token in enumerate(tokens)), f"\t{len(tokens)}"]
+
+
+def _list_traits(form_and_text: tuple[str, str]) -> list[str]:
+    """Return how an output is given: its types, its pairs of characters, and its first tokens with 9 for each digit."""
+    form, text = form_and_text
+    closed = f"\x02{text}\x03"
+    spellings = (
+        re.sub("[0-9]", "9", token) for token in text.split(maxsplit=_MAX_PLACED_SPELLINGS)[:_MAX_PLACED_SPELLINGS]
+    )
+    return [
+        *(f"form\t{line}" for line in form.split("\n")),
+        *{first + second for first, second in itertools.pairwise(closed)},
+        *(f"{place}\t{spelling}" for place, spelling in enumerate(spellings)),
+        re.sub("[0-9]+", "9", text) if len(text) <= _MAX_PATTERN_CHARACTERS else "",
+    ]

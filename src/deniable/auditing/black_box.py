@@ -12,7 +12,8 @@ import numpy.typing as npt
 from deniable.auditing import bounds
 from deniable.auditing.attacker_selection import FittedAttacker, choose_attacker, score_trials
 from deniable.auditing.attackers import ATTACKER_DESCRIPTIONS, ATTACKERS
-from deniable.auditing.float_precision import choose_grid_exponent, round_to_grid
+from deniable.auditing.float_precision import choose_grid_exponent
+from deniable.auditing.forms import abbreviate
 from deniable.auditing.games import (
     AuditClaim,
     AuditMethod,
@@ -23,7 +24,7 @@ from deniable.auditing.games import (
     check_method,
     make_coins,
 )
-from deniable.auditing.outputs import Outputs, abbreviate
+from deniable.auditing.outputs import Outputs
 from deniable.auditing.samplers import OutOfTimeError, Sampler, SamplerRunner
 from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.arrays import IntArray
@@ -40,7 +41,12 @@ _FIRST_ROUND_TRIALS = 32
 """Trials before the first guess of an anytime audit; each later round is as large as all before it."""
 _ROUNDED_ALPHA_SHARE = 0.1
 """Share of alpha for a second bound, on rounded outputs, where last bits are read: both bounds hold at level alpha."""
-_PRECISION_EVENT = " by the last bits of its floats and not by their values (the float-precision event, Mironov 2012)"
+_ROUNDING_DEFEATS = {"precision", "form"}
+"""Attackers that look at how numbers are given: beside their verdict stands that on rounded numbers."""
+_EVENTS = {
+    "precision": " by the last bits of its floats and not by their values (the float-precision event, Mironov 2012)",
+    "form": " by how the output is given: its type, or how it is written",
+}
 
 
 @refuse_wrong_calls
@@ -75,7 +81,8 @@ def audit(
 
     Args:
         sampler: takes an input, returns one output: a number, an array, a word, a text or a list of
-            words. It must be the whole mechanism, with fresh randomness in every call.
+            words. It must be the whole mechanism, with fresh randomness in every call. Outputs are compared as they
+            come, their types included: 3 and 3.0 are two outputs.
         x: an input.
         x_prime: another.
         claim: epsilon >= 0, per unit of distance.
@@ -87,10 +94,10 @@ def audit(
         confidence: of the lower bound, in (0, 1).
         samples: calls of the sampler, a third of them for fitting.
         method: ``auto`` plays the game that the inputs make, with every attacker; ``coin``,
-            ``pooled`` or ``candidates`` name that game, and use values only; ``precision``
-            uses the last bits of floats only; ``anytime`` is ``auto`` that stops as soon as the
-            claim is refuted, or at ``samples`` or ``seconds``. Where last bits are what refutes, ``auto``
-            and ``anytime`` also report the verdict on outputs rounded to a grid: by the same samples, or
+            ``pooled`` or ``candidates`` name that game, and leave out the last bits of floats; ``precision``
+            uses those bits only; ``anytime`` is ``auto`` that stops as soon as the
+            claim is refuted, or at ``samples`` or ``seconds``. Where last bits are what refutes, or how numbers are
+            given, the verdict on numbers rounded to a grid is reported too: by the same samples, or
             by those that are left.
         batched: the sampler takes m inputs (a list, or an array with numbers stacked in its first
             axis) and returns m outputs, each with randomness of its own.
@@ -100,8 +107,9 @@ def audit(
 
     Returns:
         A `Verdict`: ``lower_bound`` on epsilon per unit of distance at the given confidence,
-        ``samples`` used, the ``witness`` event, ``detectable_epsilon``, and ``rounded_verdict`` where the event is
-        that of float precision (Mironov 2012). Both bounds together hold at the given confidence.
+        ``samples`` used, the ``witness`` event, ``detectable_epsilon``, and ``rounded_verdict`` where what
+        refutes is how numbers are given, such as their last bits (Mironov 2012). Both bounds together hold at
+        the given confidence.
 
     Raises:
         InputError: a parameter out of its domain; a sampler that raises, prints, returns NaN, or
@@ -143,8 +151,7 @@ class _Trials:
         )
 
     def round_outputs(self, exponent: int) -> "_Trials":
-        values = round_to_grid(self.outputs.values, exponent)
-        return dataclasses.replace(self, outputs=dataclasses.replace(self.outputs, values=values))
+        return dataclasses.replace(self, outputs=self.outputs.round(exponent))
 
 
 def _audit_fixed(
@@ -161,7 +168,7 @@ def _audit_fixed(
     attacker = _choose_attacker(game, claim, fitting_trials, samples - fitting_count, allowed)
     fresh_trials = _run_trials(game, runner, *_draw_random_trials(game, samples - fitting_count, coins))
     fitting_trials.outputs.append(fresh_trials.outputs)
-    reads_last_bits = attacker.name == "precision" and len(allowed) > 1
+    can_round = attacker.name in _ROUNDING_DEFEATS and fresh_trials.outputs.has_numbers and len(allowed) > 1
     verdict = _judge_guesses(
         game,
         claim,
@@ -169,11 +176,11 @@ def _audit_fixed(
         attacker,
         fresh_trials,
         "fixed number of samples",
-        alpha_share=1 - _ROUNDED_ALPHA_SHARE if reads_last_bits else 1.0,
+        alpha_share=1 - _ROUNDED_ALPHA_SHARE if can_round else 1.0,
     )
     return (
         _add_rounded_verdict(verdict, game, claim, runner, fitting_trials, fresh_trials, allowed)
-        if reads_last_bits
+        if can_round
         else verdict
     )
 
@@ -205,7 +212,7 @@ def _add_rounded_verdict(
     fresh_trials: _Trials,
     allowed: Sequence[str],
 ) -> Verdict:
-    """Return a verdict of last bits and, where it refutes, with it the verdict of the same game on rounded outputs.
+    """Return a verdict and, where it refutes, with it that of the same game on rounded outputs.
 
     The grid and the attacker are chosen on the fitting trials alone; the bound rests on the fresh ones.
     """
@@ -238,7 +245,7 @@ def _audit_anytime(
     fitting_trials = None
     try:
         fitting_trials = _run_trials(game, runner, sets, places)
-        alpha *= 1.0 if fitting_trials.outputs.is_textual or len(allowed) == 1 else 1 - _ROUNDED_ALPHA_SHARE
+        alpha *= 1 - _ROUNDED_ALPHA_SHARE if fitting_trials.outputs.has_numbers and len(allowed) > 1 else 1.0
         while runner.calls < samples:
             attacker = _choose_attacker(game, claim, fitting_trials, samples - len(sets), allowed)
             fresh_trials = _run_trials(
@@ -262,7 +269,8 @@ def _audit_anytime(
         game, claim, runner, score, lower_bound, detectable, attacker_name, f"anytime-valid, {stop_reason}"
     )
     remaining = samples - runner.calls
-    if fitting_trials is None or attacker_name != "precision" or len(allowed) == 1 or remaining < MIN_SAMPLES:
+    can_round = attacker_name in _ROUNDING_DEFEATS and len(allowed) > 1 and remaining >= MIN_SAMPLES
+    if fitting_trials is None or not can_round or not fitting_trials.outputs.has_numbers:
         return verdict
     with contextlib.suppress(OutOfTimeError):
         fresh_trials = _run_trials(game, runner, *_draw_random_trials(game, remaining, coins))
@@ -314,7 +322,7 @@ def _make_verdict(
     witness = Witness(
         input=abbreviate(game.inputs[members[best_place[1]]]),
         other=abbreviate(game.inputs[members[other_place]]),
-        output=f"attacker {attacker!r} names the input{_PRECISION_EVENT if attacker == 'precision' else ''}",
+        output=f"attacker {attacker!r} names the input{_EVENTS.get(attacker, '')}",
         distance=distance,
         loss=lower_bound * distance,
         correct_guesses=right,

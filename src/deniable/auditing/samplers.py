@@ -13,7 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.outputs import Outputs, abbreviate, parse_outputs
+from deniable.auditing.forms import abbreviate
+from deniable.auditing.outputs import Outputs, parse_outputs
 from deniable.core.arrays import IntArray
 from deniable.core.errors import InputError, is_interruption, shorten_text
 from deniable.core.progress import get_progress_reporter
@@ -38,6 +39,7 @@ class SamplerRunner:
         self._batched = batched
         self._seconds = seconds
         self._start = time.perf_counter()
+        self._columns: int | None = None
         self.calls = 0
 
     @property
@@ -65,7 +67,10 @@ class SamplerRunner:
                 f"The sampler printed {abbreviate(printed.getvalue())}: what is printed is an output that an audit of "
                 "returned values would miss. Return it, or silence it."
             )
-        return parse_outputs(raw_outputs)
+        outputs = parse_outputs(raw_outputs, self._columns)
+        if outputs.is_textual:
+            self._columns = outputs.values.shape[1]
+        return outputs
 
     def _call_each(self, inputs: Sequence[Any]) -> list[Any]:
         report = get_progress_reporter()
@@ -130,7 +135,7 @@ def _copy_mutable(value: Any) -> Any:  # noqa: ANN401 - an input or an output
     """Return a copy of what can be written into, and anything else as it is."""
     if isinstance(value, np.ndarray):
         return value.copy()
-    if isinstance(value, (list, dict)):
+    if isinstance(value, (list, tuple, dict)):
         with contextlib.suppress(Exception):  # of things that cannot be copied, a refusal follows
             return copy.deepcopy(value)
     return value
@@ -138,7 +143,8 @@ def _copy_mutable(value: Any) -> Any:  # noqa: ANN401 - an input or an output
 
 def _stack_inputs(inputs: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a list
     """Return inputs for a batched sampler: numbers of one shape stacked in the first axis, others as a list."""
-    if not isinstance(inputs[0], (np.ndarray, float, int)):
+    # Stacked, a masked array would lose its mask, and any other kind of array what it adds.
+    if not all(type(value) is np.ndarray or isinstance(value, (float, int)) for value in inputs):
         return list(inputs)
     shapes = {np.shape(value) for value in inputs}
     return np.stack(inputs) if len(shapes) == 1 else list(inputs)
@@ -207,10 +213,10 @@ def make_command_sampler(arguments: Sequence[str], *, timeout: float, line_by_li
                 f"The command {arguments[0]!r} wrote nothing for the input {abbreviate(text)}: an empty text is a "
                 "line end."
             )
-        return output.removesuffix("\n").removesuffix("\r")
+        return output
 
     def run_lines(texts: Sequence[str]) -> list[str]:
-        answers = run_program("".join(f"{text}\n" for text in texts)).split("\n")
+        answers = run_program("".join(f"{text}\n" for text in texts)).removesuffix("\n").split("\n")
         if len(answers) != len(texts):
             raise InputError(f"The command must answer each line by one line. Got {len(answers)} for {len(texts)}.")
         return answers

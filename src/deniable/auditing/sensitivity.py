@@ -117,7 +117,7 @@ def count_sensitivity_violations(
     Raises:
         InputError: fewer than two points, numbers that are not finite, or a claim that is not positive.
     """
-    points = np.ascontiguousarray(points, dtype=np.float64)
+    points = np.ascontiguousarray(_convert_real_numbers(points, "The points"))
     if points.ndim != 2 or len(points) < 2 or not np.isfinite(points).all():  # noqa: PLR2004 - a pair
         raise make_parameter_error(
             "count_sensitivity_violations", "points", "at least two rows (N, m) of finite numbers", points.shape
@@ -239,6 +239,7 @@ def _draw_places(count: int, neighbours: int | None, seed: int | None) -> list[i
 
 
 def _check_integer_sum(values: object) -> IntArray:
+    _check_unmasked(values, "What the function returns")
     array = np.asarray(values)
     if array.ndim != 1 or array.dtype.kind not in "iu" or (np.abs(array.astype(np.float64)) >= _INT64_BOUND).any():
         raise InputError(
@@ -273,10 +274,27 @@ def compute_gaussian_epsilon(mu: float, delta: float) -> float:
 
 
 def _evaluate_rows(function: VectorFunction, x: FloatArray) -> FloatArray:
-    rows = np.asarray(function(x), dtype=np.float64)
+    rows = _convert_real_numbers(function(x), "What the function returns")
     if rows.ndim != 2 or len(rows) != len(x) or not np.isfinite(rows).all():  # noqa: PLR2004 - rows
         raise InputError(f"The function must return finite rows (k, m) for inputs (k, n). Got shape {rows.shape}.")
     return rows
+
+
+def _convert_real_numbers(values: object, owner: str) -> FloatArray:
+    """Return real numbers as float64, or raise `InputError` where that would lose a part of them."""
+    _check_unmasked(values, owner)
+    try:
+        array = np.asarray(values)
+    except ValueError:  # rows of several lengths
+        array = np.empty(0, dtype=object)
+    if array.dtype.kind not in "biuf":
+        raise InputError(f"{owner} must be an array of real numbers. Got entries of type {array.dtype}.")
+    return array.astype(np.float64)
+
+
+def _check_unmasked(values: object, owner: str) -> None:
+    if isinstance(values, np.ma.MaskedArray):
+        raise InputError(f"{owner} must be a plain array. Got a masked array: fill what is masked.")
 
 
 def _compute_pair_distances(rows: FloatArray, order: int) -> FloatArray:

@@ -5,7 +5,7 @@ import math
 import time
 from numbers import Integral
 
-from deniable.auditing.outputs import abbreviate
+from deniable.auditing.forms import abbreviate
 from deniable.core.errors import NotTractable, make_parameter_error
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import Status, is_proved

@@ -143,6 +143,9 @@ def _verify_by_theorem(mechanism: WordMechanism) -> Verdict:
 def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers: int | None) -> Verdict:
     start = time.perf_counter()
     count = len(space)
+    if isinstance(matrix, np.ma.MaskedArray):
+        raise InputError("The matrix must be a plain array (n, n) of numbers. Got a masked array: fill what is masked.")
+    _check_labels(matrix, space)
     try:
         probabilities = np.asarray(matrix)
     except ValueError as error:
@@ -188,6 +191,28 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
     method = f"exact over all {count * (count - 1):,} pairs and all outputs of the matrix"
     guarantee = MetricDP(claim, space.metric_name, "claimed of the matrix", "claimed")
     return _make_verdict(guarantee, ExactEpsilon(finding, method), space, words=space.words)
+
+
+def _check_labels(matrix: object, space: Space) -> None:
+    """Raise `InputError` for a table whose rows or columns are named, and not by the words of the space in order."""
+    for side in ("index", "columns"):
+        labels = getattr(matrix, side, None)
+        if labels is None or callable(labels):  # as of a list
+            continue
+        names = list(labels)
+        if names not in (list(range(len(names))), list(space.words)) and not _is_unlabelled(names):
+            row = next((i for i, (name, word) in enumerate(zip(names, space.words, strict=False)) if name != word), 0)
+            expected = repr(space.words[row])
+            raise InputError(
+                f"The {'rows' if side == 'index' else 'columns'} of the matrix must be the words of the space, in the "
+                f"order of space.words. Got {names[row]!r} where {expected} is due: give an array, or "
+                "P.loc[words, words] with words = list(space.words)."
+            )
+
+
+def _is_unlabelled(names: list[object]) -> bool:
+    """Return whether columns have the names that a table of polars gives to those without."""
+    return names == [f"column_{number}" for number in range(len(names))]
 
 
 def _suggest_matrix(probabilities: npt.NDArray[np.float64]) -> str:

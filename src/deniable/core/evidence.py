@@ -69,8 +69,8 @@ class Verdict:
         detectable_epsilon: the least true epsilon that an audit of so many guesses would have refuted with
             probability 90 %, by the best attacker there is; infinite where none was within its reach;
             None where nothing is sampled.
-        rounded_verdict: where it is the last bits of floats that refute: the verdict on the same mechanism when its
-            outputs are rounded to the grid that this verdict's method names. Else None.
+        rounded_verdict: where what refutes is how numbers are given, such as the last bits of floats: the verdict on
+            the same mechanism when its numbers are rounded to the grid that this verdict's method names. Else None.
     """
 
     guarantee: Guarantee

@@ -40,6 +40,13 @@ def test_distances_from_a_file(call, place):
     assert "one distance for each pair. Got shape (1,) for 2." in result.err
 
 
+def test_a_final_line_feed_is_part_of_the_output(call, place):
+    """A program that ends its answer with a line feed for one input only is refuted."""
+    (place / "ends.sh").write_text('read text\nif [ "$text" = a ]; then echo 3; else printf 3; fi\n')
+    options = ["--inputs", "a", "b", "--claim", "1", "--samples", "100"]
+    assert call("audit", "command", "sh ends.sh", *options).code == 1
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

@@ -119,4 +119,4 @@ def _fit_last_bits(included: BoolArray, glances: list[Glance]) -> Statistic:
 
 def _stack_bits(glances: Sequence[Glance]) -> Outputs:
     values = np.stack([glance.bits for glance in glances])
-    return Outputs("real", values, (), values.shape[1:])
+    return Outputs("real", values, (), ("",) * len(values), values.shape[1:])

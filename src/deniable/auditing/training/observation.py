@@ -204,6 +204,7 @@ def check_scores(scores: object, count: int) -> FloatArray:
         values = np.asarray(scores)
         # Complex numbers would lose a part without a word, and texts be read as numbers.
         flaw = "" if values.dtype.kind in "biufO" else f" of type {values.dtype}"
+        flaw = " of which some are masked" if isinstance(scores, np.ma.MaskedArray) else flaw
         values = np.empty(values.shape) if flaw else values.astype(np.float64)
     except Exception as error:  # noqa: BLE001 - of tensors that need gradients, or of long integers, for example
         values, flaw = np.empty(0), f" of no numbers ({describe_error(error)})"
@@ -262,10 +263,12 @@ def _check_numbers(values: object, description: str) -> FloatArray:
         array = np.asarray(values)
     except Exception:  # noqa: BLE001 - as above
         array = np.empty(0, dtype=object)
+    is_masked = isinstance(values, np.ma.MaskedArray)
     is_numeric = array.dtype.kind in "biuf" and bool((np.abs(array.astype(np.float64)) < _MAX_NUMBER).all())
-    if not is_numeric:
+    if is_masked or not is_numeric:
         raise InputError(
-            f"{description} must be an array of finite numbers below 1e100. Got {array.dtype} of shape {array.shape}: "
+            f"{description} must be an array of finite numbers below 1e100. Got {'masked ' if is_masked else ''}"
+            f"{array.dtype} of shape {array.shape}: "
             "yield arrays or TrainingStep."
         )
     return array.astype(np.float64)

@@ -18,7 +18,7 @@ from deniable.cli.audit.black_box import (
     audit_black_box,
     parse_distances,
 )
-from deniable.cli.audit.values import read_values
+from deniable.cli.audit.values import read_outputs
 from deniable.cli.choices import GameName
 from deniable.cli.options import SAMPLING_PANEL, JsonOption, make_option
 from deniable.core.errors import InputError
@@ -55,7 +55,8 @@ def run_audit_outputs(
 ) -> None:
     """Audit two files of recorded outputs.
 
-    Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+    Lines are compared byte by byte, and as numbers where they are numbers. Samples can refute a claim, but never prove
+    one. Exits with 1 if the claim is refuted.
     """
     box, usable_count = _build_box(first, second)
     request = SamplingRequest(
@@ -80,10 +81,12 @@ def _build_box(first: str, second: str) -> tuple[BlackBox, int]:
     from deniable.auditing.black_box import MIN_SAMPLES
     from deniable.auditing.samplers import count_usable_samples, make_replay_sampler
 
-    first_outputs, second_outputs = read_values(first, "outputs"), read_values(second, "outputs")
+    first_outputs, second_outputs = read_outputs(first), read_outputs(second)
+    has_blank_lines = any(isinstance(output, str) and not output for output in (*first_outputs, *second_outputs))
     if len(first_outputs) != len(second_outputs):
         raise InputError(
-            f"The two files must have the same number of outputs. Got {len(first_outputs)} and {len(second_outputs)}."
+            f"The two files must have the same number of outputs. Got {len(first_outputs)} and {len(second_outputs)}"
+            f"{' (blank lines are outputs too)' if has_blank_lines else ''}."
         )
     usable_count = count_usable_samples(len(first_outputs))
     if usable_count < MIN_SAMPLES:

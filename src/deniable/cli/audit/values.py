@@ -1,14 +1,47 @@
-"""Values that files hold, one a line or row: outputs of a black box, records of a training."""
+"""Values that files hold, one a line or row: outputs of a black box as they came, records of a training."""
 
 import csv
 import io
 import json
+from pathlib import Path
 from typing import Any
 
 from deniable.cli.audit.black_box import read_text_file, read_text_lines
 from deniable.core.errors import InputError, shorten_text
 
 _DELIMITERS = {".csv": ",", ".tsv": "\t"}
+_MAX_SHOWN_LINES = 5
+_JSON_SUFFIXES = (".jsonl", ".ndjson")
+
+
+def read_outputs(path: str) -> list[Any]:
+    """Return the outputs of a file: rows of .npy, else lines, whose bytes are kept but for the line feed at their end.
+
+    Blank lines are outputs, a carriage return is part of its line, and bytes that are no UTF-8 are kept as surrogates.
+
+    Raises:
+        InputError: it cannot be read, is a table, or holds no outputs; a line of .jsonl that is not JSON.
+    """
+    if path.endswith((".parquet", *_DELIMITERS)):
+        raise InputError(
+            f"The file {path!r} is a table: give outputs as .npy, .jsonl or text with one output a line, since a table "
+            "of them would be compared by its cells and not as it came."
+        )
+    outputs = _read_array(path, "outputs") if path.endswith(".npy") else _read_lines(path)
+    if not outputs:
+        raise InputError(f"The file {path!r} holds no outputs.")
+    if path.endswith(_JSON_SUFFIXES):
+        for number, line in enumerate(outputs, 1):
+            _parse_json(line.removeprefix("\ufeff") if number == 1 else line, number, path)
+    return outputs
+
+
+def _read_lines(path: str) -> list[str]:
+    try:
+        text = Path(path).read_bytes().decode("utf-8", "surrogateescape")
+    except OSError as error:
+        raise InputError(f"The file {path!r} cannot be read: {error.strerror}.") from None
+    return text.removesuffix("\n").split("\n") if text else []
 
 
 def read_values(path: str, kind: str) -> list[Any]:
@@ -18,21 +51,21 @@ def read_values(path: str, kind: str) -> list[Any]:
 
     Args:
         path: of the file.
-        kind: what the values are, for messages: outputs, records.
+        kind: what the values are, for messages: records.
 
     Raises:
-        InputError: it cannot be read, or holds no values.
+        InputError: it cannot be read, or holds no values, or blank lines among numbers.
     """
     if path.endswith(".npy"):
         values = _read_array(path, kind)
     elif path.endswith(".parquet"):
         values = _read_parquet(path, kind)
-    elif path.endswith((".jsonl", ".ndjson")):
+    elif path.endswith(_JSON_SUFFIXES):
         values = _read_json_lines(path)
     elif path.endswith(tuple(_DELIMITERS)):
         values = _read_delimited(path, _DELIMITERS[path[-4:]])
     else:
-        values = _parse_numbers(read_text_lines(path))
+        values = _parse_numbers(read_text_lines(path), path)
     if not values:
         raise InputError(f"The file {path!r} holds no {kind}.")
     return values
@@ -81,18 +114,27 @@ def _read_parquet(path: str, kind: str) -> list[Any]:
 
 
 def _read_json_lines(path: str) -> list[Any]:
-    values = []
-    for number, line in enumerate(read_text_lines(path), 1):
-        try:
-            values.append(json.loads(line))
-        except (ValueError, RecursionError) as error:
-            raise InputError(f"Line {number} of {path!r} cannot be read as JSON: {error}.") from None
-    return values
+    return [_parse_json(line, number, path) for number, line in enumerate(read_text_lines(path), 1)]
 
 
-def _parse_numbers(lines: list[str]) -> list[Any]:
-    """Return lines as rows of numbers if all of them are, separated by commas or spaces, else as they are."""
+def _parse_json(line: str, number: int, path: str) -> Any:  # noqa: ANN401 - any value
     try:
-        return [[float(cell) for cell in line.replace(",", " ").split()] for line in lines if line.strip()]
+        return json.loads(line)
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"Line {number} of {path!r} cannot be read as JSON: {error}.") from None
+
+
+def _parse_numbers(lines: list[str], path: str) -> list[Any]:
+    """Return lines as rows of numbers if all of them are, separated by commas or spaces, else as they are."""
+    blank_lines = [number for number, line in enumerate(lines, 1) if not line.strip()]
+    try:
+        rows = [[float(cell) for cell in line.replace(",", " ").split()] for line in lines]
     except ValueError:
         return lines
+    if 0 < len(blank_lines) < len(lines):
+        shown = ", ".join(map(str, blank_lines[:_MAX_SHOWN_LINES]))
+        raise InputError(
+            f"The file {path!r} has {len(blank_lines)} blank lines among its numbers, the first at {shown}: remove "
+            "them, or write numbers there."
+        )
+    return [] if blank_lines else rows
