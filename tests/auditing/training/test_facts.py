@@ -294,3 +294,24 @@ def test_training_that_changes_its_records():
     facts = collect_training_facts(train, records, np.array([255.0]), make_claim(1.0), seed=1)
     assert facts.movement.ratio == pytest.approx(1.0)
     assert records[0] == 255
+
+
+@pytest.mark.parametrize("count", [2_000, 10_000])
+def test_correct_sums_in_float32_are_never_refuted(count):
+    """Records of one class, all of them at every step, clipped one by one: rounding alone moves the sum too far."""
+
+    def train(records, seed, clip=1.0):
+        gradients = np.tile(np.float32([0.3, -0.4, 0.5, 0.1]), (len(records), 1)) * np.float32(records)[:, None]
+        gradients *= np.minimum(1, np.float32(clip) / np.linalg.norm(gradients, axis=1, keepdims=True))
+        total = np.cumsum(gradients, axis=0, dtype=np.float32)[-1]
+        yield TrainingPlan("all", len(records), len(records), 1, 2.0, 1.0)
+        noise = 2 * np.random.default_rng(seed).standard_normal(4)
+        yield TrainingStep(total + noise, np.arange(len(records)), total, 2.0)
+
+    facts = collect_training_facts(train, [7.0] * (count - 1), 7.0, make_claim(2.0), seed=1)
+    verdict = facts.verdicts["the sum of a step"]
+    assert (verdict.status, facts.is_refuted) == ("undecided", False)
+    assert verdict.lower_bound <= verdict.claim
+    assert "without rounding; add the sum up in float64" in verdict.method
+    few = collect_training_facts(lambda *given: train(*given, clip=1.05), [7.0] * 50, 7.0, make_claim(2.0), seed=1)
+    assert few.verdicts["the sum of a step"].status == "refuted"

@@ -4,6 +4,8 @@ import dataclasses
 
 import numpy as np
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 from deniable.auditing.training.movement import IN_NO_BATCH, measure_movement
 from deniable.auditing.training.neighbours import NeighbourPair
@@ -98,3 +100,112 @@ def test_parameters_that_differ_before_the_record_comes():
     movement, note = measure_movement(dataclasses.replace(ours, steps=(other, ours.steps[1])), theirs, theirs, PAIR, 1)
     assert movement is None
     assert "runs with one seed released other numbers" in note
+
+
+def add_in_order(terms):
+    """Return the sum of terms (n, d) as a loop adds it up, in their own type."""
+    return np.cumsum(terms, axis=0, dtype=terms.dtype)[-1]
+
+
+def measure_sums(total, count=2_000, clip=1.0, dtype=np.float32, arithmetic=None, length=1.0):
+    """Return what the last of aligned records of one length, clipped to 1 unless that is changed, does to a sum."""
+    direction = np.array([0.6, -0.7, 0.3, 0.2, 0.1])
+    terms = np.tile(direction * clip / np.linalg.norm(direction), (count, 1))
+    terms[-1] *= length
+    runs = [
+        ObservedRun(
+            TrainingPlan("all", count, count, 1, 1.0, 1.0),
+            (
+                TrainingStep(
+                    np.zeros(1), np.arange(size), total(terms[:size].astype(dtype)).astype(dtype), arithmetic=arithmetic
+                ),
+            ),
+            None,
+        )
+        for size in (count, count - 1)
+    ]
+    pair = NeighbourPair([0] * (count - 1), "canary")
+    movement, _ = measure_movement(*runs, runs[1], pair, 1)
+    return movement
+
+
+SUMS = {
+    "in order": add_in_order,
+    "pairwise": lambda terms: terms.sum(axis=0),
+    "a product": lambda terms: np.ones(len(terms), terms.dtype) @ terms,
+    "in parts": lambda terms: sum(part.sum(axis=0) for part in np.array_split(terms, 7)),
+}
+
+
+@pytest.mark.parametrize("count", [2_000, 20_000, 50_000])
+@pytest.mark.parametrize("order", SUMS)
+@pytest.mark.parametrize("dtype", [np.float32, np.float16])
+def test_rounding_of_a_long_sum_refutes_nothing(order, count, dtype):
+    """Records clipped as claimed, aligned, in any order of addition: their sum may move too far, but by rounding."""
+    with np.errstate(over="ignore", invalid="ignore"):
+        movement = measure_sums(SUMS[order], min(count, 3_000) if dtype == np.float16 else count, dtype=dtype)
+    assert movement.status == "undecided"
+    low, high = movement.limits
+    assert low <= 1 <= high
+
+
+def test_the_order_of_addition_can_move_a_sum_too_far():
+    """Without what is granted, correct sums would be refuted: this is what makes them undecided."""
+    assert max(measure_sums(add_in_order, count).ratio for count in range(2_000, 50_000, 4_000)) > 1 + 1e-5
+
+
+@pytest.mark.parametrize(("count", "clip"), [(20, 1.05), (100, 1.05), (200, 1.01), (2_000, 1.6)])
+def test_gradients_that_are_too_long_are_refuted_where_rounding_cannot_explain_it(count, clip):
+    """In float32 the fewer records there are, the smaller is what is seen."""
+    movement = measure_sums(add_in_order, count, clip)
+    assert movement.status == "refuted"
+    assert 1 < movement.limits[0] <= clip
+
+
+def test_float64_decides_long_sums():
+    """Where it is stated; numbers that are shown in float64 may hold parts that were added up in float32."""
+    options = {"count": 50_000, "dtype": np.float64}
+    assert measure_sums(add_in_order, **options, arithmetic="float64").status == "not refuted"
+    assert measure_sums(add_in_order, **options, clip=1.001, arithmetic="float64").status == "refuted"
+    assert measure_sums(add_in_order, **options, clip=1.001).status == "undecided"
+    parts = lambda terms: sum(  # noqa: E731 - as above
+        part.astype(np.float32).sum(axis=0).astype(np.float64) for part in np.array_split(terms, 90)
+    )
+    assert measure_sums(parts, **options).status == "undecided"
+
+
+def test_a_sum_of_few_bits_shows_its_arithmetic():
+    """bfloat16 in float32 has other last bits at other sizes; whole numbers are no sign of it."""
+    torch = pytest.importorskip("torch")
+
+    def add(terms):
+        total = torch.zeros(terms.shape[1], dtype=torch.bfloat16)
+        for row in torch.from_numpy(terms).bfloat16():
+            total += row
+        return total.float().numpy()
+
+    assert measure_sums(add, 60).status == "undecided"
+    assert measure_sums(add_in_order, 60).status == "not refuted"
+    theirs, ours = make_run(([0, 1], [3.0, 5.0])), make_run(([0, 1, PLACE], [7.0, 9.0]))
+    movement, _ = measure_movement(ours, theirs, theirs, PAIR, 1)
+    assert movement.status == "refuted"
+
+
+@given(st.integers(1, 40), st.floats(0.5, 2.0), st.integers(0, 2**32 - 1))
+def test_the_true_movement_lies_within_its_limits(count, length, seed):
+    """Random records and a canary of known length, added up in float32 in some order."""
+    random = np.random.default_rng(seed)
+    terms = random.normal(size=(count + 1, 3))
+    terms /= np.linalg.norm(terms, axis=1, keepdims=True)
+    terms[-1] *= length
+    runs = [
+        ObservedRun(
+            TrainingPlan("all", count + 1, count + 1, 1, 1.0, 1.0),
+            (TrainingStep(np.zeros(1), np.arange(size), add_in_order(terms[:size].astype(np.float32))),),
+            None,
+        )
+        for size in (count + 1, count)
+    ]
+    movement, _ = measure_movement(*runs, runs[1], NeighbourPair([0] * count, "canary"), 1)
+    low, high = movement.limits
+    assert low <= length <= high

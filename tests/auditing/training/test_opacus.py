@@ -7,6 +7,7 @@ import pytest
 import torch
 
 import deniable as dn
+from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
 
 opacus = pytest.importorskip("opacus")
 
@@ -68,3 +69,37 @@ def test_another_optimizer_is_refused():
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
     with pytest.raises(dn.InputError, match="Got SGD: call make_private first"):
         dn.OpacusWatch(optimizer)
+
+
+@pytest.mark.parametrize("seed", range(2))
+def test_a_full_batch_of_one_class_is_not_refuted_by_rounding(seed):
+    """Opacus adds 2,000 aligned gradients up in float32, where one moves the sum a little too far: undecided."""
+
+    def train(records, run_seed):
+        torch.manual_seed(run_seed)
+        data = torch.utils.data.TensorDataset(torch.arange(len(records)), torch.tensor(records).float())
+        model = torch.nn.Linear(3, 2)
+        private_model, optimizer, loader = opacus.PrivacyEngine().make_private(
+            module=model,
+            optimizer=torch.optim.SGD(model.parameters(), lr=0.1),
+            data_loader=torch.utils.data.DataLoader(data, batch_size=len(records)),
+            noise_multiplier=2.0,
+            max_grad_norm=0.1,
+            poisson_sampling=False,
+        )
+        watch = dn.OpacusWatch(optimizer)
+        yield dn.TrainingPlan("all", len(records), len(records), 1, 2.0, 0.1)
+        for numbers, x in loader:
+            optimizer.zero_grad()
+            classes = torch.zeros(len(x), dtype=torch.int64)
+            torch.nn.functional.cross_entropy(private_model(x), classes).backward()
+            optimizer.step()
+            yield watch.take_step(numbers)
+
+    record = np.random.default_rng(seed).random(3).tolist()
+    claim = ApproxDP(2.0, 1e-5, "a claim", adjacency=EMPTY_RECORD)
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        facts = dn.collect_training_facts(train, [record] * 1_999, record, claim, seed=seed)
+    assert facts.movement is None or facts.verdicts["the sum of a step"].status == "undecided"
+    assert not facts.is_refuted

@@ -1,0 +1,128 @@
+"""Verdicts on the accounting of trainers that do what they state, and of others."""
+
+import math
+
+import numpy as np
+import pytest
+
+import deniable as dn
+from deniable.auditing.training.accounting import recompute_epsilon
+from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
+
+DELTA = 1e-5
+
+
+def judge(draw, *, records=20, size=1.0, steps=12, sigma=2.0, seed=0, noises=None, claim=None):
+    """Return the verdict on the accounting of Poisson batches that ``draw`` makes, at the epsilon of the plan."""
+    plan = dn.TrainingPlan("poisson", records, size, steps, sigma, 1.0)
+
+    def train(data, run_seed):
+        random = np.random.default_rng(run_seed)
+        yield plan
+        values = np.clip(np.array(data), -1, 1)
+        for number, batch in enumerate(draw(random, len(data), plan)):
+            noise, total = noises[number] if noises else sigma, np.array([values[batch].sum()])
+            yield dn.TrainingStep(total + noise * random.standard_normal(1), batch, total, noise)
+
+    epsilon = claim or recompute_epsilon(plan, DELTA).upper
+    guarantee = ApproxDP(epsilon, DELTA, "a claim", "claimed", adjacency=EMPTY_RECORD)
+    facts = dn.collect_training_facts(train, [0.0] * (records - 1), 1.0, guarantee, other=0.0, seed=seed)
+    return facts.verdicts["the accounting"]
+
+
+def draw_coins(random, count, plan, rate=1.0):
+    """Return batches as the plan says."""
+    return [np.flatnonzero(random.random(count) < rate * plan.rate) for _ in range(plan.steps)]
+
+
+def draw_again(random, count, plan):
+    """Return batches of which empty ones are drawn again."""
+    batches = []
+    while len(batches) < plan.steps:
+        batch = np.flatnonzero(random.random(count) < plan.rate)
+        batches += [batch] if len(batch) else []
+    return batches
+
+
+def leave_out(random, count, plan):
+    """Return batches but for empty ones."""
+    return [batch for batch in draw_coins(random, count, plan) if len(batch)]
+
+
+def cap(random, count, plan):
+    """Return batches of at most the expected size and one."""
+    return [batch[: int(plan.batch_size) + 1] for batch in draw_coins(random, count, plan)]
+
+
+def take_subsets(random, count, plan):
+    """Return batches of the expected size."""
+    return [random.choice(count, int(plan.batch_size), replace=False) for _ in range(plan.steps)]
+
+
+def shuffle(random, count, plan):
+    """Return whole epochs in a random order."""
+    size = int(plan.batch_size)
+    epochs = range(math.ceil(plan.steps * size / count))
+    orders = np.concatenate([random.permutation(count) for _ in epochs])
+    return np.split(orders[: plan.steps * size], plan.steps)
+
+
+@pytest.mark.parametrize("seed", range(3))
+@pytest.mark.parametrize("size", [0.5, 1.0, 2.0])
+@pytest.mark.parametrize(
+    "draw",
+    [
+        draw_again,
+        leave_out,
+        cap,
+        lambda random, count, plan: draw_coins(random, count, plan, 1.7),
+        lambda *given: draw_coins(*given)[:-1],
+        lambda *given: [*draw_coins(*given), np.arange(1)],
+    ],
+    ids=["drawn again", "left out", "capped", "another rate", "fewer steps", "more steps"],
+)
+def test_batches_that_contradict_the_plan_are_never_passed(draw, size, seed):
+    """The accounting is refuted or undecided, whatever there is to see in one run."""
+    verdict = judge(draw, size=size, seed=seed)
+    assert verdict.status in {"refuted", "undecided"}
+    assert (verdict.witness is None) == (verdict.status == "undecided")
+    assert verdict.lower_bound > verdict.claim or verdict.status == "undecided"
+
+
+@pytest.mark.parametrize(("draw", "size", "steps"), [(take_subsets, 2, 6), (shuffle, 5, 12), (shuffle, 2, 40)])
+def test_batches_of_one_size_are_no_coins(draw, size, steps):
+    """Subsets, and several epochs of shuffled records, stated as Poisson batches."""
+    assert judge(draw, size=size, steps=steps).status in {"refuted", "undecided"}
+
+
+@pytest.mark.parametrize("size", [0.5, 1.0, 2.0])
+def test_true_coins_pass(size):
+    """Empty batches are frequent here; one run in a hundred may be doubted."""
+    statuses = [judge(draw_coins, size=size, steps=steps, seed=seed).status for steps in (3, 30) for seed in range(4)]
+    assert statuses.count("undecided") <= 1
+    assert "refuted" not in statuses
+
+
+def test_the_epsilon_of_batches_that_are_drawn_again_is_bounded_from_below():
+    """A refutation says no more than what the rate of non-empty batches spends."""
+    verdict = judge(draw_again, size=1.0, steps=100)
+    truth = recompute_epsilon(dn.TrainingPlan("poisson", 20, 1 / (1 - 0.95**20), 100, 2.0, 1.0), DELTA)
+    assert verdict.status == "undecided" or verdict.claim < verdict.lower_bound <= truth.upper
+
+
+def test_a_step_too_many_is_a_proof():
+    """The epsilon of the steps that were seen is the lower bound, and its witness says how many there were."""
+    verdict = judge(lambda *given: [*draw_coins(*given), *draw_coins(*given)], size=4.0, steps=6)
+    truth = recompute_epsilon(dn.TrainingPlan("poisson", 20, 4.0, 12, 2.0, 1.0), DELTA)
+    assert (verdict.status, verdict.lower_bound) == ("refuted", truth.lower)
+    assert "12 steps" in verdict.witness.output
+
+
+def test_noise_that_differs_between_steps():
+    """Of all records it is accounted for together; of sampled ones it leaves the accounting undecided."""
+    all_records = {"size": 20, "steps": 2}
+    assert judge(draw_coins, **all_records, noises=[1.5, 4.0]).status == "refuted"  # 1.99 together
+    assert judge(draw_coins, **all_records, noises=[1.6, 4.0]).status == "not refuted"
+    assert judge(draw_coins, size=4, steps=4, noises=[1.0, 3.0, 3.0, 3.0]).status == "undecided"
+    assert judge(draw_coins, size=4, steps=4, noises=[3.0, 2.5, 3.0, 3.0]).status == "not refuted"
+    assert judge(draw_coins, size=4, steps=4, noises=[1.0, 1.5, 1.5, 1.5]).status == "refuted"
