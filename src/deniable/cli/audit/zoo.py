@@ -144,7 +144,9 @@ def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
 
 
 def _format_bound(verdict: "Verdict") -> str:
-    """Return the exact epsilon, or the lower bound where there is none, or the theorem's."""
+    """Return the exact epsilon, or the lower bound where there is none, or the theorem's; "-" where none is known."""
+    if verdict.status == "undecided":
+        return "-"
     if verdict.samples or verdict.status == "refuted":
         return _format_epsilon(verdict.lower_bound, format_lower)
     return _format_epsilon(verdict.epsilon, format_upper)
