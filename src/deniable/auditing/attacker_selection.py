@@ -1,9 +1,10 @@
-"""Choosing an attacker, and the share of trials in which it guesses, on trials that the bound does not use.
+"""Choosing an attacker, and the odds above which it guesses, on trials that the bound does not use.
 
-A share, and not a score above which to guess: the attacker that plays is fitted on more trials than those by which it
-was chosen, and the highest score of a clipped or discrete law is a plateau, which may then lie just below any score
-that was seen. Which trials are guessed is decided by their outputs alone. Given all outputs the inputs of trials are
-independent, and each is what was guessed with a chance of at most its cap, so that every bound holds.
+With the odds goes the share of trials that have them. The attacker that plays is fitted on more trials than those by
+which it was chosen, and the highest score of a clipped or discrete law is a plateau, which may then lie just below any
+score that was seen: then the surest trials are guessed, as many as were expected. Which ones these are follows from the
+outputs alone. Given all outputs, the inputs of trials are independent, and each is what was guessed with a chance of at
+most its cap, so that every bound holds.
 """
 
 import dataclasses
@@ -21,10 +22,16 @@ from deniable.core.errors import InputError
 
 _GUESS_SHARES = np.geomspace(1.0, 0.01, 30)
 """Shares of trials with a guess among which the best is chosen; in the others the attacker abstains."""
+_MAX_MISCOUNT = 1.5
+"""Factor by which the number of guesses may miss the share that was chosen, before it is brought back to that share."""
 _FOLD_COUNT = 2
 _FOLD_SEED = 0
-_CAUTION_ERRORS = 1.0
-"""Standard errors by which a share of right guesses is lowered: the highest of many shares is too optimistic."""
+_CAUTIONS = ((1.5, 1.0), (0.5, 1e-3))
+"""Standard errors by which a share of right guesses is lowered, and the weight of a bound that is then expected.
+
+The highest of many shares is too optimistic, the more so the fewer guesses it has. Where much caution leaves no bound
+at all, in audits of few samples, less of it decides.
+"""
 _MIN_IMPROVEMENT = 2.0
 """An attacker replaces an earlier one if its expected bound is larger by this share, divided by sqrt(trials)."""
 
@@ -36,13 +43,15 @@ class FittedAttacker:
     Attributes:
         name: in `ATTACKERS`.
         scores: log-likelihoods of the inputs.
-        share: of the trials in which it guesses: those where its log-odds exceed what the claim allows by most.
+        threshold: it guesses where its log-odds exceed what the claim allows by at least this much.
+        share: of the trials that are expected to lie there; if far more or fewer do, the surest are guessed.
         bound: the lower bound that is expected of it.
         as_numbers: whether it sees no more than the numbers of texts.
     """
 
     name: str
     scores: InputScorer
+    threshold: float
     share: float
     bound: float
     as_numbers: bool = False
@@ -57,7 +66,7 @@ def choose_attacker(
     fresh_count: int,
     allowed: Sequence[str],
 ) -> FittedAttacker:
-    """Return the attacker and share of guesses that do best on these trials by cross-fitting, fitted on all of them.
+    """Return the attacker and threshold that do best on these trials by cross-fitting, fitted on all of them.
 
     The choice uses up nothing of alpha, since the bound rests on other trials.
     """
@@ -90,62 +99,56 @@ def choose_attacker(
             fitting_rows, held_out_rows = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             fold_scores = fit_attacker(game.inputs, reading.take(fitting_rows), labels[fitting_rows])
             scores[held_out_rows] = fold_scores(reading.take(held_out_rows))
-        share, bound = _choose_share(game, claim, scores, folds, sets, places, fresh_count)
+        threshold, share, bound = _choose_threshold(game, claim, scores, sets, places, fresh_count)
         if best is None or bound > (1 + _MIN_IMPROVEMENT / math.sqrt(len(outputs))) * best.bound:
-            best = FittedAttacker(name, fit_attacker(game.inputs, reading, labels), share, bound, as_numbers)
+            best = FittedAttacker(name, fit_attacker(game.inputs, reading, labels), threshold, share, bound, as_numbers)
     return best  # type: ignore[return-value]  # there is a candidate
 
 
-def _choose_share(
-    game: Game,
-    claim: AuditClaim,
-    scores: FloatArray,
-    folds: IntArray,
-    sets: IntArray,
-    places: IntArray,
-    fresh_count: int,
-) -> tuple[float, float]:
-    """Return the share of trials to guess, and the bound that is expected of it.
-
-    The surest trials are taken of each fold by itself: the scores of two models are not on one scale.
-    """
+def _choose_threshold(
+    game: Game, claim: AuditClaim, scores: FloatArray, sets: IntArray, places: IntArray, fresh_count: int
+) -> tuple[float, float, float]:
+    """Return the log-odds above which to guess, the share of trials above it, and the bound that is expected of it."""
     guessed_places, log_odds = _guess_places(game, claim, scores, sets)
-    rows_by_fold = [np.flatnonzero(folds == fold) for fold in range(_FOLD_COUNT)]
-    ranks_by_fold = [_rank_trials(log_odds[rows]) for rows in rows_by_fold]
     is_right = guessed_places == places
-    best = (1.0, 0.0)
+    best = (-math.inf, 1.0, 0.0)
     for share in _GUESS_SHARES:
-        is_guessed = np.zeros(len(sets), dtype=np.bool_)
-        for rows, ranks in zip(rows_by_fold, ranks_by_fold, strict=True):
-            is_guessed[rows] = _select_surest(ranks, share)
+        threshold = float(np.quantile(log_odds, 1 - share))
+        is_guessed = log_odds >= threshold
         count = int(is_guessed.sum())
         guesses = np.zeros_like(game.sets)
         np.add.at(guesses, (sets[is_guessed], guessed_places[is_guessed]), 1)
         scaled_guesses = np.rint(guesses * (fresh_count / len(sets))).astype(np.int64)
         if scaled_guesses.sum() > 0:
-            right_share = (int(is_right[is_guessed].sum()) + 0.5) / (count + 1)
-            right_share -= _CAUTION_ERRORS * math.sqrt(right_share * (1 - right_share) / count)
-            bound = bounds.estimate_lower_bound(game, right_share, scaled_guesses, claim, fresh_count)
-            if bound > best[1]:
-                best = (float(share), bound)
-    # Of fresh trials so many are as sure, on average, as the least sure of k in n trials: k / (n + 1).
-    return best[0] * len(sets) / (len(sets) + 1), best[1]
+            bound = _estimate_bound(game, claim, int(is_right[is_guessed].sum()), count, scaled_guesses, fresh_count)
+            if bound > best[2]:
+                best = (threshold, count / len(sets), bound)
+    return best
 
 
-def _rank_trials(log_odds: FloatArray) -> IntArray:
-    """Return how many trials are at least as sure as each; trials of equal log-odds have one rank."""
-    ranks: IntArray = len(log_odds) - np.searchsorted(np.sort(log_odds), log_odds, side="left")
-    return ranks
+def _estimate_bound(
+    game: Game, claim: AuditClaim, right: int, count: int, scaled_guesses: IntArray, fresh_count: int
+) -> float:
+    """Return the bound to expect where so many of ``count`` guesses were right, see `_CAUTIONS`."""
+    right_share = (right + 0.5) / (count + 1)
+    error = math.sqrt(right_share * (1 - right_share) / count)
+    for caution, weight in _CAUTIONS:
+        share = right_share - caution * error
+        bound = bounds.estimate_lower_bound(game, share, scaled_guesses, claim, fresh_count)
+        if bound > 0:
+            return weight * bound
+    return 0.0
 
 
-def _select_surest(ranks: IntArray, share: float) -> BoolArray:
+def _select_surest(log_odds: FloatArray, share: float) -> BoolArray:
     """Return which trials are guessed: the surest, as nearly a share of all as their ties allow.
 
     Of two numbers of guesses the one is taken whose ratio to that share is nearer 1, none among them.
     """
-    counts = np.append(0, np.unique(ranks))
-    gaps = np.abs(np.log((counts + 0.5) / (share * len(ranks) + 0.5)))
-    is_guessed: BoolArray = ranks <= counts[gaps.argmin()]
+    levels, level_counts = np.unique(-log_odds, return_counts=True)
+    counts = np.append(0, np.cumsum(level_counts))
+    gaps = np.abs(np.log((counts + 0.5) / (share * len(log_odds) + 0.5)))
+    is_guessed: BoolArray = -log_odds <= np.append(-math.inf, levels)[gaps.argmin()]
     return is_guessed
 
 
@@ -165,7 +168,10 @@ def score_trials(
     """Return the score of fresh trials."""
     seen = outputs.read_as_numbers() if attacker.as_numbers else outputs
     guessed_places, log_odds = _guess_places(game, claim, attacker.scores(seen), sets)
-    is_guessed = _select_surest(_rank_trials(log_odds), attacker.share)
+    is_guessed = log_odds >= attacker.threshold
+    expected_guesses = attacker.share * len(sets)
+    if not expected_guesses / _MAX_MISCOUNT <= is_guessed.sum() <= expected_guesses * _MAX_MISCOUNT:
+        is_guessed = _select_surest(log_odds, attacker.share)
     right, guesses = np.zeros_like(game.sets), np.zeros_like(game.sets)
     np.add.at(guesses, (sets[is_guessed], guessed_places[is_guessed]), 1)
     is_right = is_guessed & (guessed_places == true_places)

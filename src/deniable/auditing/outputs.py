@@ -244,7 +244,7 @@ def _narrow_integers(cells: npt.NDArray[np.object_]) -> npt.NDArray[Any]:
 
 def _spell_inexact(raw_outputs: Sequence[Any], rows: Sequence[npt.NDArray[Any]], values: npt.NDArray[Any]) -> list[str]:
     """Return what each output is written as, and nothing where float64 holds its numbers."""
-    is_wide = (np.abs(values.astype(np.float64)) >= _MAX_EXACT).any(axis=1)
+    is_wide: npt.NDArray[np.bool_] = np.any(np.abs(values.astype(np.float64)) >= _MAX_EXACT, axis=1)
     return [
         _spell(output)
         if wide or row.dtype.kind == "O" or row.dtype.itemsize > _DOUBLE_BYTES or isinstance(output, np.ma.MaskedArray)
