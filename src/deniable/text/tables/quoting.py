@@ -60,6 +60,11 @@ class CellWriter:
         return self._has_quotes or self._boundary.search(text) is None
 
 
+def _has_line_end(text: str, start: int, end: int) -> bool:
+    """Return whether a line ends in a part of a text."""
+    return text.find("\n", start, end) >= 0 or text.find("\r", start, end) >= 0
+
+
 @dataclasses.dataclass
 class _ColumnEvidence:
     """What the cells of a text column say of quotes.
@@ -122,21 +127,23 @@ class QuoteCheck:
 
     def _inspect(self, line: DelimitedLine) -> None:
         """Take note of a row with quotes, and refuse it where texts would pass in it."""
-        has_suspect_lines = self._looks_like_rows(line)
+        raw, delimiter = line.raw, self._layout.delimiter
+        is_long = _has_line_end(raw, 0, line.spans[-1][1])
+        looks_like_rows = is_long and self._looks_like_rows(line)
         if len(line.spans) != len(self._names):
-            if has_suspect_lines:
+            if looks_like_rows:
                 raise self._make_error(line.number, "a quoted cell")
             return
-        self._check_copied_cells(line, self._copied)
+        if is_long:
+            self._check_copied_cells(line, self._copied)
         for index, evidence in self._evidence.items():
             start, end = line.spans[index]
-            raw = line.raw[start:end]
-            if not raw.startswith('"'):
-                evidence.is_bare |= '"' in raw
-            elif has_suspect_lines and _LINE_END.search(raw):
+            if not raw.startswith('"', start, end):
+                evidence.is_bare = evidence.is_bare or raw.find('"', start, end) >= 0
+            elif looks_like_rows and _has_line_end(raw, start, end):
                 evidence.first_suspect = evidence.first_suspect or line.number
                 evidence.suspects += 1
-            elif self._layout.delimiter in raw or _LINE_END.search(raw):
+            elif raw.find(delimiter, start, end) >= 0 or (is_long and _has_line_end(raw, start, end)):
                 evidence.needed += 1
 
     def _check_copied_cells(self, line: DelimitedLine, cells: Mapping[int, str]) -> None:
@@ -149,7 +156,7 @@ class QuoteCheck:
         row_lines: list[tuple[int, int]] | None = None
         for index, cell in cells.items():
             start, end = line.spans[index]
-            if not line.raw.startswith('"', start) or not _LINE_END.search(line.raw, start, end):
+            if not line.raw.startswith('"', start) or not _has_line_end(line.raw, start, end):
                 continue
             row_lines = self._find_lines(line) if row_lines is None else row_lines
             for line_start, line_end in row_lines:
