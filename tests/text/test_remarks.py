@@ -6,7 +6,8 @@ import pytest
 
 from deniable import Certificate, Release
 from deniable.text.escapes import MarkupCounts
-from deniable.text.remarks import describe_markup, describe_unknown_words
+from deniable.text.remarks import describe_copied_columns, describe_markup, describe_unknown_words
+from deniable.text.tables.layout import CopiedContent, TableLayout
 from tests.text.helpers import MECHANISM
 
 
@@ -24,6 +25,22 @@ def test_advice_of_the_one_who_asks():
     """What to do about unknown words can be said otherwise."""
     [remark] = describe_unknown_words(3, 4, "Give other texts")
     assert remark.endswith("nothing tells one of them from another. Give other texts")
+
+
+@pytest.mark.parametrize(
+    ("layout", "advice"),
+    [
+        (TableLayout("t"), "release them too, each with --column NAME, or leave them out with --drop NAME"),
+        (TableLayout("t", copied=["n"]), "release them too, each with --column NAME, or leave them out of --columns"),
+        (TableLayout("t", id_column="n"), "record ids are never left out: name another column with --id"),
+        (TableLayout("t", id_column="n", person_column="n"), "name another column with --id"),
+    ],
+)
+def test_advice_on_copied_columns_can_be_followed(layout, advice):
+    """Nobody is told to drop what was named with --columns, or the record ids."""
+    [remark] = describe_copied_columns(CopiedContent(("n",), texts=("n",)), layout)
+    assert remark.endswith(advice)
+    assert ("--drop" in remark) == ("--drop" in advice)
 
 
 def test_html_is_told_from_one_percent_on():

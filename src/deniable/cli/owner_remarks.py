@@ -11,7 +11,7 @@ from deniable.cli.progress import print_above
 if TYPE_CHECKING:
     from deniable.space import Space
     from deniable.text.escapes import Escapes
-    from deniable.text.tables.layout import CopiedContent
+    from deniable.text.tables.layout import CopiedContent, TableLayout
 
 _SAMPLED_TEXTS = 1_000
 """Texts that are looked at where only a share of words is asked for."""
@@ -24,11 +24,11 @@ def warn_owner(remarks: Sequence[str]) -> None:
         typer.echo(f"warning (for you only): {remark}", err=True)
 
 
-def warn_of_copied_columns(copied: "CopiedContent", person_column: str | None = None) -> None:
+def warn_of_copied_columns(layout: "TableLayout", copied: "CopiedContent") -> None:
     """Warn, while work is shown, where columns are copied that look like texts, or like identifiers."""
     from deniable.text.remarks import describe_copied_columns
 
-    for remark in describe_copied_columns(copied, person_column):
+    for remark in describe_copied_columns(copied, layout):
         print_above(f"warning: {remark}")
 
 

@@ -281,7 +281,7 @@ def _build_files(
         force=force,
         input_paths=[str(path) for path in other_inputs if path is not None],
         signing_key=read_optional_signing_key(sign_key),
-        see_copied=functools.partial(warn_of_copied_columns, person_column=columns.person),
+        see_copied=functools.partial(warn_of_copied_columns, layout),
     )
     check_input_file(source)
     check_release_paths(files)

@@ -212,16 +212,17 @@ def _build_table_files(
 
     source, output, certificate, sign_key = paths
     format_name = resolve_format(source, output, table_format.name)
+    layout = build_release_layout(source, format_name, columns, table_format, replace_empty=True)
     files = ReleaseFiles(
         source=source,
         target=output,
         certificate=resolve_certificate_path(output, certificate),
         table_format=format_name,
-        layout=build_release_layout(source, format_name, columns, table_format, replace_empty=True),
+        layout=layout,
         force=force,
         input_paths=[str(path) for path in (*read_paths, sign_key) if path is not None],
         signing_key=read_optional_signing_key(sign_key),
-        see_copied=functools.partial(warn_of_copied_columns, person_column=columns.person),
+        see_copied=functools.partial(warn_of_copied_columns, layout),
     )
     check_input_file(source)
     check_release_paths(files)

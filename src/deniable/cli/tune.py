@@ -43,7 +43,7 @@ if TYPE_CHECKING:
     from deniable.measure.tuning import TuningResult
     from deniable.measure.utility import UtilityResult
     from deniable.space import Space
-    from deniable.text.tables.layout import CopiedContent
+    from deniable.text.tables.copied_columns import CopiedColumns
     from deniable.words import WordMechanism
     from deniable.words.prior import Prior
 
@@ -142,7 +142,7 @@ class _TuningTable:
 
     texts: list[str]
     labels: "ClassLabels | None"
-    copied: "CopiedContent"
+    copied: "CopiedColumns"
     remarks: list[str]
 
 
@@ -205,7 +205,7 @@ def run_tune(
     for remark in table.remarks:
         typer.echo(remark, err=True)
     warn_of_texts(table.texts, word_space)
-    warn_of_copied_columns(table.copied)
+    warn_of_copied_columns(table.copied.layout, table.copied.describe())
     for line in _format_choice(choice):
         typer.echo(line)
     _print_commands(context, source, choice)
@@ -245,7 +245,7 @@ def _read_table(source: str, column: str, label: str | None, table_format: Table
         labels = encode_labels(cells[label], label)
         unlabelled_rows = labels.unlabelled_rows.tolist()
         remarks += describe_rows(source, unlabelled_rows, f"without a label in {label!r}, not used for the accuracy")
-    return _TuningTable([text or "" for text in cells[column]], labels, copied.describe(), remarks)
+    return _TuningTable([text or "" for text in cells[column]], labels, copied, remarks)
 
 
 def _choose(
