@@ -90,6 +90,31 @@ def test_the_certificate_names_what_looks_private():
     assert [line.rpartition(": ")[2] for line in certificate.not_protected[:2]] == ["'note'", "'mail'"]
 
 
+def test_an_index_called_like_a_column():
+    """An index that repeats the texts is refused, and one that repeats another column is named as copied too."""
+    frame = frame_of()
+    for indexed in (frame.set_index("text", drop=False), frame.set_index(["stars", "text"], drop=False)):
+        with pytest.raises(InputError, match="index of the DataFrame is called like a column of texts"):
+            privatize_dataframe(indexed, KEYED, text="text", id="id")
+    frame["who"] = [f"Ann Smith {row}" for row in range(len(frame))]
+    indexed = frame.set_index("who", drop=False)
+    indexed["who"] = 1
+    released = privatize_dataframe(indexed, KEYED, text="text", id="id")
+    assert released.copied[0] == "the index"
+    assert released.content is not None
+    assert released.content.texts[0] == "the index"
+
+
+def test_columns_of_one_name_are_judged_each():
+    """What looks like texts is found also where another copied column has the same name."""
+    frame = frame_of()
+    notes = pd.Series([f"Ann Smith rang {row}" for row in range(len(frame))], name="1")
+    for others in ([notes, notes], [notes.rename(1), frame["stars"].rename("1")]):
+        content = privatize_dataframe(pd.concat([frame, *others], axis=1), KEYED, text="text", id="id").content
+        assert content is not None
+        assert "1" in content.texts
+
+
 def test_the_certificate_names_what_was_copied():
     """All columns but those of texts are named, and an index that says more than row numbers."""
     frame = frame_of()

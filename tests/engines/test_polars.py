@@ -206,6 +206,16 @@ def test_columns_of_any_name(name, tmp_path):
     assert released.table.to_dict(as_series=False) == plain.to_pydict()
 
 
+def test_a_name_with_a_zero():
+    """A column whose name C would cut off is released like any other."""
+    frame = frame_of().rename({"text": "a\0b", "id": "i\0d"})
+    private = privatize_dataframe(frame, KEYED, text="a\0b", id="i\0d").table
+    plain = privatize_dataframe(frame.rename({"a\0b": "x", "i\0d": "y"}), KEYED, text="x", id="y").table
+    assert private.columns == frame.columns
+    # The name of a column is a part of what its noise follows.
+    assert private["a\0b"].is_null().equals(plain["x"].is_null())
+
+
 def test_names_that_differ_in_capitals(tmp_path):
     """The column that is named is released, and the one whose name differs in capitals stays."""
     plain, _, _ = run_plainly(make_alike_table(), KEYED, tmp_path, ("Note",))

@@ -48,8 +48,13 @@ def privatize_dataframe(
         raise InputError(f"privatize_dataframe takes a pandas DataFrame. Got one {type(df).__name__}.")
     layout = make_layout("the DataFrame", text, id)
     check_repeatable("pandas", release, has_ids=id is not None, fresh=fresh, is_pickled=False)
-    levels = [name for name in df.index.names if name not in df.columns]
+    levels = [None if name in df.columns else name for name in df.index.names]
     _check_columns(layout, df.columns, [name for name in levels if name is not None])
+    if any(name in layout.columns for name in df.index.names):
+        raise InputError(
+            "A level of the index of the DataFrame is called like a column of texts, and would come out as it is: drop "
+            "it with df.reset_index(drop=True), or rename it."
+        )
     # All ids and texts are read before the first draw.
     ids = None if id is None else check_record_ids(df.index.get_level_values(id) if id in levels else df[id], len(df))
     columns = {name: read_text_column("privatize_dataframe", df[name]) for name in layout.columns}
@@ -60,13 +65,12 @@ def privatize_dataframe(
     for name, column in columns.items():
         private[name] = _rebuild(column, new_texts[name])
     private.attrs = {}
-    is_numbered = levels == [None] and df.index.equals(pandas.RangeIndex(len(df)))
+    is_numbered = [*df.index.names] == [None] and df.index.equals(pandas.RangeIndex(len(df)))
     copied_levels = () if is_numbered else tuple("the index" if name is None else str(name) for name in levels)
     copied = (*copied_levels, *map(str, layout.list_other_columns(df.columns)))
     head = private.head(MAX_JUDGED_ROWS)
-    places = [place for place, name in enumerate(df.index.names) if name in levels]
-    cells = {name: head.index.get_level_values(place) for name, place in zip(copied_levels, places, strict=False)}
-    content = describe_copied(layout, copied, {**cells, **{str(name): column for name, column in head.items()}})
+    cells = [(name, head.index.get_level_values(place)) for place, name in enumerate(copied_levels)]
+    content = describe_copied(layout, copied, [*cells, *((str(name), column) for name, column in head.items())])
     return ReleasedTable(private, privatizer.tally, release, copied, content)
 
 

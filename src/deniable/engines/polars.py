@@ -57,7 +57,7 @@ def privatize_dataframe(
     check_repeatable("polars", release, has_ids=id is not None, fresh=fresh, is_pickled=False)
     private, tally, _ = _privatize(df, layout, release)
     copied = layout.list_other_columns(df.columns)
-    content = describe_copied(layout, copied, private.head(MAX_JUDGED_ROWS).to_dict(as_series=False))
+    content = describe_copied(layout, copied, [*private.head(MAX_JUDGED_ROWS).to_dict(as_series=False).items()])
     return ReleasedTable(private, tally, release, copied, content)
 
 
@@ -125,12 +125,14 @@ def _privatize(df: "pl.DataFrame", layout: TableLayout, release: Release) -> "tu
 
     _check_columns(layout, df.schema)
     # Columns are taken one by one: an expression would read "*", or "^a.*$", as a pattern of names.
-    read = pl.DataFrame({name: _read_column(df.get_column(name)) for name in layout.read_columns})
-    batches = read.to_arrow().combine_chunks().to_batches()
+    columns = [_read_column(df.get_column(name)) for name in layout.read_columns]
+    # Arrow gets names from polars as texts of C, which hold no zeros: numbers are names meanwhile.
+    read = pl.DataFrame([column.alias(str(place)) for place, column in enumerate(columns)])
+    batches = read.to_arrow().rename_columns(layout.read_columns).combine_chunks().to_batches()
     records = RecordSet()
     if layout.id_column is not None:
         records = check_unique_ids(layout, [batch[layout.id_column] for batch in batches])
-    tally, new_columns = Tally(), [read.get_column(name) for name in layout.columns]
+    tally, new_columns = Tally(), [df.get_column(name) for name in layout.columns]
     for batch in batches:  # one, or none where there are no rows
         new_batch, tally = privatize_batch(batch, layout, release)
         new_columns = [pl.Series(name, pl.from_arrow(new_batch.column(name))) for name in layout.columns]

@@ -1,7 +1,7 @@
 """What an engine gives back: the private table, its counts, and from both the certificate."""
 
 import dataclasses
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from typing import Any, Generic, TypeVar
 
 from deniable.text.batches import Tally
@@ -42,19 +42,20 @@ class ReleasedTable(Generic[TableT]):
 
 
 def describe_copied(
-    layout: TableLayout, columns: Iterable[str], *heads: Mapping[str, Sequence[object]]
+    layout: TableLayout, columns: Iterable[str], *heads: Sequence[tuple[str, Sequence[object]]]
 ) -> CopiedContent:
     """Return what a host's table copies.
 
     Args:
         layout: where its texts and ids stand.
         columns: that are copied.
-        heads: the columns of the first rows of the released table, or of each of its parts.
+        heads: name and cells of each column in the first rows of the released table, or of each of its parts.
     """
     copied = CopiedColumns(layout)
     copied.names += columns
     for head in heads:
-        for row in zip(*head.values(), strict=True):
+        names = [name for name, _ in head]
+        for row in zip(*(cells for _, cells in head), strict=True):
             if copied.needs_rows:
-                copied.add_row(zip(head, row, strict=True))
+                copied.add_row(zip(names, row, strict=True))
     return dataclasses.replace(copied.describe(), columns=tuple(copied.names))

@@ -7,6 +7,7 @@ from deniable import InputError
 from deniable.text.tables.arrow import (
     extract_rows,
     is_text_type,
+    list_head,
     list_values,
     read_texts,
     release_texts,
@@ -80,3 +81,14 @@ def test_bytes_that_are_no_utf8_are_refused():
     table = pa.table({"text": pa.Array.from_buffers(pa.string(), 1, buffers_of_text)})
     with pytest.raises(UnicodeDecodeError):
         read_texts(table, "text", LAYOUT)
+
+
+def test_bytes_are_looked_at():
+    """Of cells of bytes the beginning is looked at, and of what has them in its parts nothing."""
+    bytes_ = pa.array([b"Ann Smith rang", None, b"x" * 10**6])
+    table = pa.table({"b": bytes_, "l": bytes_.cast(pa.large_binary()), "s": pa.array([{"b": b"x"}] * 3)})
+    head = dict(list_head(table))
+    for name in ("b", "l"):
+        assert head[name][:2] == [b"Ann Smith rang", None]
+        assert len(head[name][2]) < 10**4
+    assert head["s"] == [None] * 3

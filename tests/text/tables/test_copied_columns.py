@@ -103,6 +103,40 @@ def test_a_table():
     assert (content.texts, content.identifiers, content.is_selection) == (("note",), ("key",), True)
 
 
+@pytest.mark.parametrize(
+    ("ids", "texts", "identifiers"),
+    [
+        ([f"Jane Doe {row}" for row in range(9)], ("id",), ()),
+        ([f"p{row}@example.org" for row in range(9)], (), ("id",)),
+        ([f"2024-{row:06}" for row in range(40)], (), ()),
+        ([str(row) for row in range(40)], (), ()),
+    ],
+)
+def test_ids_that_name_people(ids, texts, identifiers):
+    """Record ids tell rows apart, and are told of only where they are names or addresses."""
+    copied = CopiedColumns(TableLayout("t", ("text",), "id"))
+    copied.names += ["id", "text"]
+    for cell in ids:
+        copied.add_row([("id", cell), ("text", "x")])
+    assert (copied.describe().texts, copied.describe().identifiers) == (texts, identifiers)
+
+
+@pytest.mark.parametrize(
+    ("cell", "is_text"),
+    [
+        ("Zoë rang twice".encode(), True),
+        (b"abcdef " + "Zoë rang ".encode() * 1000, True),
+        (b"\xff\xd8 Ann Smith", False),
+    ],
+)
+def test_bytes(cell, is_text):
+    """Bytes are judged as the text that they are, wherever they are cut off; other bytes, such as images, are none."""
+    copied = CopiedColumns(TableLayout("t"))
+    copied.names += ["note"]
+    copied.add_row([("note", cell)])
+    assert copied.describe().texts == (("note",) if is_text else ())
+
+
 @given(st.lists(st.text(max_size=30), max_size=30))
 def test_any_cells(cells):
     """No cell is an error, and the order of the cells decides nothing."""

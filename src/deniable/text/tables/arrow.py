@@ -4,11 +4,12 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from deniable.core.arrays import BoolArray
 from deniable.core.errors import InputError
 from deniable.core.identity import count_float_bits, make_identity
-from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS, CopiedColumns
+from deniable.text.tables.copied_columns import MAX_CELL_BYTES, MAX_JUDGED_ROWS, CopiedColumns
 from deniable.text.tables.layout import TableLayout, batch_records
 from deniable.text.tables.rows import RowColumn, RowReleaser, TextRows, measure_texts
 
@@ -58,15 +59,19 @@ def note_copied_rows(table: pa.Table, copied: CopiedColumns) -> None:
     if not copied.needs_rows:
         return
     head = list_head(table)
-    for row in zip(*head.values(), strict=True):
+    names = [name for name, _ in head]
+    for row in zip(*(cells for _, cells in head), strict=True):
         if copied.needs_rows:
-            copied.add_row(zip(head, row, strict=True))
+            copied.add_row(zip(names, row, strict=True))
 
 
-def list_head(table: pa.Table) -> dict[str, list[Any]]:
-    """Return the columns of the first rows of a table, as many as columns are judged by; those of bytes are nulls."""
+def list_head(table: pa.Table) -> list[tuple[str, list[Any]]]:
+    """Return name and cells of each column of the first rows of a table, as many as columns are judged by.
+
+    Of bytes the cells hold as many as are judged; what has bytes in its parts is nulls.
+    """
     head = table.slice(0, MAX_JUDGED_ROWS)
-    return {name: _list_known_values(column) for name, column in zip(head.column_names, head.columns, strict=True)}
+    return [(name, _list_known_values(column)) for name, column in zip(head.column_names, head.columns, strict=True)]
 
 
 def _holds_bytes(data_type: pa.DataType) -> bool:
@@ -78,7 +83,9 @@ def _holds_bytes(data_type: pa.DataType) -> bool:
 
 def _list_known_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column, nulls where Python has no such values, as of a time out of its range."""
-    if _holds_bytes(column.type):
+    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+        column = pc.binary_slice(column, 0, MAX_CELL_BYTES)
+    elif _holds_bytes(column.type):
         return [None] * len(column)
     try:
         values: list[Any] = column.to_pylist()

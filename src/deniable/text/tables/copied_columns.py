@@ -3,6 +3,7 @@
 All of it is seen in the released table as well, so that a certificate may say it.
 """
 
+import codecs
 import re
 from collections.abc import Iterable, Sequence
 
@@ -14,6 +15,8 @@ MAX_JUDGED_ROWS = 1_000
 """Released rows that a column is judged by, the first ones of the table."""
 _MAX_CELL_CHARACTERS = 1_000
 """Characters of a cell that are looked at."""
+MAX_CELL_BYTES = 4 * _MAX_CELL_CHARACTERS
+"""Bytes of them, in UTF-8."""
 _LEAST_SHARE = 0.05
 """Share of a column's cells from which on their kind is that of the column."""
 _MIN_DISTINCT_CELLS, _DISTINCT_SHARE = 20, 0.9
@@ -41,7 +44,7 @@ class CopiedColumns:
 
     def __init__(self, layout: TableLayout) -> None:
         self.layout, self.names, self._judged_rows = layout, list[str](), 0
-        self._cells: dict[str, list[str]] = {}
+        self._cells: dict[str, list[list[str]]] = {}
 
     @property
     def needs_rows(self) -> bool:
@@ -51,11 +54,15 @@ class CopiedColumns:
     def add_row(self, cells: Iterable[tuple[str, object]]) -> None:
         """Look at a row that is released, of a table that still `needs_rows`."""
         self._judged_rows += 1
+        places: dict[str, int] = {}
         for name, cell in cells:
+            place = places[name] = places.get(name, -1) + 1  # of several columns of one name each is judged by itself
             is_copied = name not in self.layout.columns and not self.layout.is_dropped(name)
-            text = format_cell(cell)[:_MAX_CELL_CHARACTERS].strip() if is_copied and not is_null(cell) else ""
+            text = _read_cell(cell)[:_MAX_CELL_CHARACTERS].strip() if is_copied and not is_null(cell) else ""
             if text:
-                self._cells.setdefault(name, []).append(text)
+                columns = self._cells.setdefault(name, [])
+                columns += [[] for _ in range(place + 1 - len(columns))]
+                columns[place].append(text)
 
     def describe(self, metadata: Sequence[str] = (), retyped: Sequence[str] = ()) -> CopiedContent:
         """Return what was copied.
@@ -66,9 +73,15 @@ class CopiedColumns:
         """
         layout = self.layout
         columns = layout.list_other_columns(self.names)
-        cells = {name: self._cells.get(name, []) for name in columns if name != layout.id_column}
-        texts = tuple(name for name in cells if has_texts(cells[name]))
-        identifiers = tuple(name for name in cells if name not in texts and has_identifiers(cells[name]))
+        cells = {name: self._cells.get(name, []) for name in columns}
+        texts = tuple(name for name in cells if any(map(has_texts, cells[name])))
+        others = (name for name in cells if name not in texts)
+        # Ids tell rows apart, as they should; addresses say of whom they are.
+        identifiers = tuple(
+            name
+            for name in others
+            if any(map(has_addresses if name == layout.id_column else has_identifiers, cells[name]))
+        )
         return CopiedContent(columns, tuple(metadata), layout.is_selection, tuple(retyped), texts, identifiers)
 
 
@@ -95,6 +108,22 @@ def has_identifiers(cells: Sequence[str]) -> bool:
     return len(whole) >= _MIN_DISTINCT_CELLS and len(set(whole)) >= _DISTINCT_SHARE * len(cells)
 
 
+def has_addresses(cells: Sequence[str]) -> bool:
+    """Return whether at least one cell in twenty is an e-mail address."""
+    return sum(map(_has_address, cells)) >= max(1, _LEAST_SHARE * len(cells))
+
+
+def _read_cell(cell: object) -> str:
+    """Return what a cell shows: bytes as the text that they are, nothing where they are none."""
+    if not isinstance(cell, bytes):
+        return format_cell(cell)
+    try:
+        # The end may be cut off.
+        return codecs.getincrementaldecoder("utf-8")().decode(cell[:MAX_CELL_BYTES])
+    except UnicodeDecodeError:
+        return ""
+
+
 def _has_words(cell: str) -> bool:
     """Return whether a cell holds two words with white space between them, or a phrase of a script without spaces."""
     return bool(_UNSPACED_LETTERS.search(cell)) or sum(bool(_LETTERS.search(part)) for part in cell.split()) > 1
@@ -102,8 +131,13 @@ def _has_words(cell: str) -> bool:
 
 def _is_contact(cell: str) -> bool:
     """Return whether a cell holds an e-mail address, or is a phone number and no date and no plain number."""
-    addresses = (part.partition("@") for part in cell.split() if "@" in part)
-    if any(name and _DOMAIN_END.search(domain) for name, _, domain in addresses):
+    if _has_address(cell):
         return True
     is_number = cell.isdecimal() or _FRACTION.fullmatch(cell) or _DATE.match(cell)
     return not is_number and bool(_PHONE.fullmatch(cell)) and sum(map(str.isdecimal, cell)) >= _MIN_PHONE_DIGITS
+
+
+def _has_address(cell: str) -> bool:
+    """Return whether a cell holds an e-mail address."""
+    addresses = (part.partition("@") for part in cell.split() if "@" in part)
+    return any(name and _DOMAIN_END.search(domain) for name, _, domain in addresses)
