@@ -2,6 +2,7 @@
 
 import numpy as np
 import pytest
+import torch
 
 from deniable.core.errors import InputError
 from deniable.learning.artifact import Artifact, save_model
@@ -69,11 +70,18 @@ def test_what_a_file_claims_is_not_read(tmp_path):
         {"weights": {"weights": CLASSIFIER.to_artifact().weights["weights"].repeat(1, 2)}},
         {"weights": {"feature weights": CLASSIFIER.to_artifact().weights["feature weights"] * 0}},
         {"weights": {"feature weights": CLASSIFIER.to_artifact().weights["feature weights"] * float("nan")}},
+        {"weights": {"feature weights": CLASSIFIER.to_artifact().weights["feature weights"][:, None]}},
+        {"weights": {"feature weights": CLASSIFIER.to_artifact().weights["feature weights"] * 1e200}},
         {"configuration": {"words": []}},
         {"configuration": {"words": None}},
         {"configuration": {"words": [*MAP.words[:-1], MAP.words[0]]}},
         {"configuration": {"pairs": ["not there"] * len(MAP.pairs)}},
         {"configuration": {"classes": ["one"]}},
+        {"configuration": {"classes": ["one", "one"]}},
+        {  # their contrasts would take 20 GB
+            "configuration": {"classes": [str(number) for number in range(50_000)]},
+            "weights": {"weights": torch.zeros(len(MAP), 49_999)},
+        },
     ],
 )
 def test_a_damaged_file_is_one_line(tmp_path, changes):

@@ -20,6 +20,8 @@ if TYPE_CHECKING:
 
 LINEAR_CLASSIFIER_KIND = "linear text classifier"
 _TEXTS_PER_BATCH = 4_096
+_MAX_CLASSES = 4_096
+"""Classes of a file, whose contrasts take their square in memory; those of so many texts take no less."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -108,6 +110,8 @@ def restore_linear_classifier(artifact: "Artifact") -> LinearClassifier:
             str(content["features"]),
         )
         weights, classes = artifact.weights["weights"].double().numpy(), tuple(map(str, content["classes"]))
+        if len({*classes}) < len(classes) or len(classes) > _MAX_CLASSES:
+            raise InputError("a class twice, or too many of them")
         if weights.shape != (len(feature_map), len(classes) - 1) or not np.isfinite(weights).all():
             raise InputError("weights of another shape, or not finite")
     return LinearClassifier(feature_map, classes, weights, None, None, artifact.facts)

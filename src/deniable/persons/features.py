@@ -28,6 +28,8 @@ _SHRUNK_DIRECTIONS = 4
 _SHRINKAGE = 0.2
 """What is left of a heavy public direction, see `FeatureMap.condition`."""
 _PAIR_SEPARATOR, _PAIR_LENGTH = " ", 2
+_MAX_WEIGHT = 1e100
+"""Of a feature, and of the inverse of its weight: squares of weights are added."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,8 +75,8 @@ class FeatureMap:
     def __post_init__(self) -> None:
         if not self.words:
             raise InputError("A vocabulary needs at least one word: give public texts with words.")
-        is_finite = np.all((self.weights > 0) & (self.weights < np.inf))
-        if len(self.weights) != len(self) or self.directions.shape[0] != len(self) or not is_finite:
+        is_in_range = np.all((self.weights > 1 / _MAX_WEIGHT) & (self.weights < _MAX_WEIGHT))
+        if self.weights.shape != (len(self),) or self.directions.shape[0] != len(self) or not is_in_range:
             raise InputError("The weights of a vocabulary do not match its words: build it anew.")
         listed = {*self.words}
         parts = [pair.split(_PAIR_SEPARATOR) for pair in self.pairs]

@@ -131,6 +131,7 @@ def test_damaged_files(saved, words_space, change):
         ("weights", 3),
         ("classes", 5),
         ("classes", ["a", "b", "c"]),
+        ("classes", ["a", "a"]),
         ("facts", 5),
         ("pairs", None),
     ],

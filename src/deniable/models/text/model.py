@@ -235,6 +235,8 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
         )
     with reraise_corrupt_file(artifact.path):
         classes, pairs = tuple(map(str, content["classes"])), bool(content["pairs"])
+        if len({*classes}) < len(classes):
+            raise InputError("a class twice")
         vectors = torch.tensor(space.vectors, dtype=torch.float32)
         kind = select_text_network(content["network"], pairs=pairs)
         check_weight_shapes(lambda: kind(vectors, len(classes)), artifact.weights)
