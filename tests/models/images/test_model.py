@@ -120,6 +120,24 @@ def test_noise_that_no_network_has(tmp_path, part, value):
         load_image_model(tmp_path / "model.pt")
 
 
+def test_more_noises_than_places(tmp_path):
+    """Thousands of noises, each of which takes a pass through the network, are a damaged model at once."""
+    save_model(model(noises=NOISES[1:] * 3), tmp_path / "model.pt")
+    with pytest.raises(InputError, match="more noises than places for them"):
+        load_image_model(tmp_path / "model.pt")
+
+
+@pytest.mark.filterwarnings("error")
+@pytest.mark.parametrize(("part", "value"), [("classes", 0), ("shape", [0, 28, 28])])
+def test_a_network_of_nothing(tmp_path, part, value):
+    """A network without outputs or inputs is refused before torch warns of it."""
+    held = read_stored(serialize_model(model()))
+    held["configuration"]["architecture"][part] = value
+    (tmp_path / "model.pt").write_bytes(write_stored(held))
+    with pytest.raises(InputError, match="a size below 1"):
+        load_image_model(tmp_path / "model.pt")
+
+
 @pytest.mark.parametrize(
     "scale", [torch.tensor(-1.0), torch.tensor(float("nan")), torch.tensor(float("inf")), torch.ones(3), torch.ones(0)]
 )

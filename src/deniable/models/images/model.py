@@ -1,7 +1,7 @@
 """A trained model: its network, its noise, and what is claimed of it and proved."""
 
 import dataclasses
-from typing import Any
+from typing import Any, get_args
 
 import torch
 from torch import Tensor
@@ -13,7 +13,13 @@ from deniable.core.intervals import Estimate, estimate_share
 from deniable.learning.artifact import Artifact, check_weight_shapes, load_weights, reraise_corrupt_file
 from deniable.models.images.certificates import encode_choices, rebuild_certificate
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
-from deniable.models.images.networks import ImageArchitecture, ImageNetwork, NetworkNoise, compute_noisy_scores
+from deniable.models.images.networks import (
+    ImageArchitecture,
+    ImageNetwork,
+    NetworkNoise,
+    NoisePlace,
+    compute_noisy_scores,
+)
 from deniable.models.images.robustness import DecisionRule, RobustnessCertificate
 from deniable.models.shared.tally import ImageScorer
 
@@ -129,6 +135,10 @@ def _decode_image_model(artifact: Artifact) -> ImageModel:
     content = artifact.configuration
     architecture_fields = content["architecture"]
     architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
+    if min(*architecture.shape, architecture.classes) < 1:
+        raise InputError("a size below 1")
+    if len(content["noises"]) > len(get_args(NoisePlace)):  # each is checked by a pass through the first layer
+        raise InputError("more noises than places for them")
     weights = {name: weight for name, weight in artifact.weights.items() if not name.startswith(_NOISE_PREFIX)}
     check_weight_shapes(lambda: architecture.build(0), weights)
     network = architecture.build(0)
