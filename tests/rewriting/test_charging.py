@@ -8,6 +8,7 @@ from deniable.ledger.accounts import EPSILON_UNITS, compute_spent_epsilon
 from deniable.registry.methods import rewriting_method
 from deniable.rewriting.charging import make_method_cost
 from deniable.rewriting.methods.base import VectorMethod
+from deniable.rewriting.methods.token_method import TokenMethod
 from deniable.vectors import Gaussian, L2Ball, Laplace
 from tests.rewriting.untrained import untrained
 
@@ -52,3 +53,19 @@ def test_refuted_methods(name):
     """Nobody knows what a text costs under a claim that is false."""
     with pytest.raises(InputError, match="is refuted: choose another mechanism, method"):
         make_method_cost(rewriting_method(name, untrained(), epsilon=5.0))
+
+
+def test_a_class_of_ones_own():
+    """A class that rewrites or promises something else than was verified cannot be made of the package's, or charged."""
+    for base in (VectorMethod, TokenMethod):
+        with pytest.raises(TypeError, match=f"Twice must not derive from {base.__name__}"):
+            type("Twice", (base,), {"rewrite": lambda _, texts: [text * 2 for text in texts]})
+
+    class Own:
+        name = "own"
+
+        def verify(self):
+            return rewriting_method("tokens", untrained(), epsilon=0.1).verify()
+
+    with pytest.raises(InputError, match="Own is a class of another"):
+        make_method_cost(Own())

@@ -1,5 +1,6 @@
 """What a rewritten text costs the person who wrote it, as a ledger counts it."""
 
+from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError
 from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost, make_pure_cost
@@ -12,8 +13,14 @@ def make_method_cost(method: RewritingMethod) -> Cost:
     """Return what one text costs.
 
     Raises:
-        InputError: the guarantee is not proved, or of a kind whose composition is not known here.
+        InputError: the method is of another's class, or its guarantee is not proved, or of a kind whose composition is
+            not known here.
     """
+    if not is_builtin_class(type(method)):
+        raise InputError(
+            f"A ledger counts what this package verifies, and {type(method).__name__} is a class of another: take a "
+            "method of deniable.registry.methods, or VectorMethod with a mechanism of your own."
+        )
     guarantee = get_charged_guarantee(method.name, method.verify(), "record")
     facts = {"mechanism": method.name, "epsilon": guarantee.epsilon, "unit": "text"}
     if isinstance(guarantee, PureDP):

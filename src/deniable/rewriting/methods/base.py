@@ -83,6 +83,10 @@ class VectorMethod:
     decoder_domain: Domain | None = None
     stretch: float = 1.0
 
+    def __init_subclass__(cls) -> None:
+        """Refuse every subclass: what it rewrites and promises is not what `verify` looks at."""
+        raise TypeError(f"{cls.__name__} must not derive from VectorMethod: give that a mechanism of your own.")
+
     @property
     def seed(self) -> int | None:
         """That of the mechanism."""

@@ -70,6 +70,10 @@ class TokenMethod:
     max_draws: int | None = None
     seed: int | None = None
 
+    def __init_subclass__(cls) -> None:
+        """Refuse every subclass: what it rewrites and promises is not what `verify` looks at."""
+        raise TypeError(f"{cls.__name__} must not derive from TokenMethod: what it draws is what was verified.")
+
     def __post_init__(self) -> None:
         check_positive(self.name, "epsilon", self.epsilon)
         if self.kind not in _TOKEN_LAWS:
