@@ -26,6 +26,8 @@ FOREIGN_HEADERS = [
     {"origin": "null"},
     {"origin": "http://localhost:9999"},
     {"origin": "http://[::1"},
+    {"origin": "capacitor://localhost"},
+    {"origin": "//localhost"},
     {"sec-fetch-site": "same-origin", "origin": "https://evil.example"},
 ]
 """What browsers send for pages of other sites and of other ports."""

@@ -189,10 +189,12 @@ def _refuse_cross_site(headers: Iterable[tuple[bytes, bytes]], host: str) -> Non
 
 
 def _get_netloc(origin: str) -> str:
+    """Return host and port of a web page's origin; empty for that of anything else, such as an app's own scheme."""
     try:
-        return urlsplit(origin).netloc.lower()
+        parts = urlsplit(origin)
     except ValueError:
         return ""
+    return parts.netloc.lower() if parts.scheme in {"http", "https"} else ""
 
 
 def _find_bearer(values: list[str], callers: Mapping[bytes, str]) -> str:
