@@ -38,6 +38,12 @@ class TestWords:
         assert space.notes == ("3 entries repeat a word but for capitals; the first of each was kept",)
         assert len(space) == 3
 
+    @pytest.mark.filterwarnings("error")
+    def test_no_words(self):
+        """A space of nothing is refused in one line, before numpy warns of an empty mean."""
+        with pytest.raises(dn.InputError, match="at least two words"):
+            dn.Space([], np.empty((0, 3)))
+
     def test_blank_and_broken_words_are_left_out(self):
         """Words that are blank or hold a line break are left out with a note."""
         space = dn.Space(["a", "", " ", "b\nc", "\u2028", "d\r", "b"], np.arange(7.0)[:, None])

@@ -207,7 +207,7 @@ def _refuse_shared_words(classes: Sequence[WordClass]) -> None:
 
 def add_address_placeholder(words: list[str], vectors: FloatArray) -> tuple[list[str], FloatArray]:
     """Return words (n,) and vectors (n, d) with those of the placeholder for addresses at the end, if it is missing."""
-    if ADDRESS_PLACEHOLDER in words:
+    if not words or ADDRESS_PLACEHOLDER in words:
         return words, vectors
     number_by_word = {word: number for number, word in enumerate(words)}
     relatives = [number_by_word[word] for word in _ADDRESS_RELATIVES if word in number_by_word]
