@@ -56,7 +56,7 @@ def test_refuted_methods(name):
 
 
 def test_a_class_of_ones_own():
-    """A class that rewrites or promises something else than was verified is neither made of the package's nor charged."""
+    """A class that rewrites or promises something else than was verified is neither derived nor charged."""
     for base in (VectorMethod, TokenMethod):
         with pytest.raises(TypeError, match=f"Twice must not derive from {base.__name__}"):
             type("Twice", (base,), {"rewrite": lambda _, texts: [text * 2 for text in texts]})

@@ -44,6 +44,11 @@ class TestWords:
         with pytest.raises(dn.InputError, match="at least two words"):
             dn.Space([], np.empty((0, 3)))
 
+    def test_vectors_of_many_dimensions(self):
+        """Memory grows with the vectors, and not with the square of their dimensions: here that were 18 TB."""
+        vectors = np.ones((3, 1_500_000)) * np.arange(1, 4)[:, None]
+        assert len(dn.Space(["a", "b", "c"], vectors)) >= 3
+
     def test_blank_and_broken_words_are_left_out(self):
         """Words that are blank or hold a line break are left out with a note."""
         space = dn.Space(["a", "", " ", "b\nc", "\u2028", "d\r", "b"], np.arange(7.0)[:, None])

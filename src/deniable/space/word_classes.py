@@ -266,7 +266,7 @@ def _normalize(offset: FloatArray, scale: float) -> FloatArray:
     """Return a unit vector (d,) in the direction of another; along the first axis where rounding is all of that."""
     length = math.sqrt(math.fsum(offset * offset))
     if length <= _MIN_LENGTH_SHARE * scale:
-        offset, length = np.eye(len(offset))[0], 1.0
+        offset, length = np.eye(1, len(offset))[0], 1.0
     unit: FloatArray = offset / length
     return unit
 
