@@ -53,8 +53,8 @@ def test_every_option_has_a_sentence():
 
 
 def test_no_page_is_too_long():
-    """No command has more than 39 options."""
-    assert max(len(command.params) for command in commands().values()) <= 39
+    """No command has more than 40 options."""
+    assert max(len(command.params) for command in commands().values()) <= 40
 
 
 def test_options_that_were_given():

@@ -144,8 +144,7 @@ def prepare_training(training: PrivateTraining) -> "tuple[ClassifierOptions, Fea
 def check_budget(epsilon: float | None, delta: float | None) -> tuple[float, float]:
     """Return epsilon and delta, or raise `InputError` where one was not given."""
     if epsilon is None or delta is None:
-        missing = [name for name, value in (("--epsilon 1", epsilon), ("--delta 1e-6", delta)) if value is None]
-        raise InputError(f"A private model needs a budget: give {' and '.join(missing)}, for example.")
+        raise InputError("A private model needs a budget: give --epsilon and --delta, for example 1 and 1e-6.")
     return epsilon, delta
 
 
