@@ -265,9 +265,9 @@ FormatOption = Annotated[
     make_option(
         TABLE_PANEL,
         "--format",
-        f"Format of the table: {list_choices(TableFormatName)}.",
+        f"Format: {list_choices(TableFormatName)}.",
         metavar="FORMAT",
-        default_text="by the file name",
+        default_text="by its name",
     ),
 ]
 DelimiterOption = Annotated[
@@ -285,9 +285,9 @@ QuotingOption = Annotated[
     make_option(
         TABLE_PANEL,
         "--quoting",
-        f"Of csv and tsv: {list_choices(QuotingName)}. none: a quote is an ordinary character.",
+        f"Quotes of csv, tsv: {list_choices(QuotingName)} (ordinary characters).",
         metavar="QUOTING",
-        default_text="standard; refuses quoted cells that look like rows",
+        default_text=False,
     ),
 ]
 EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding.")]
