@@ -12,7 +12,7 @@ from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
 DELTA = 1e-5
 
 
-def judge(draw, *, records=20, size=1.0, steps=12, sigma=2.0, seed=0, noises=None, claim=None):
+def judge(draw, *, records=20, size=1.0, steps=12, sigma=2.0, seed=0, noises=None, claim=None, hidden=()):
     """Return the verdict on the accounting of Poisson batches that ``draw`` makes, at the epsilon of the plan."""
     plan = dn.TrainingPlan("poisson", records, size, steps, sigma, 1.0)
 
@@ -22,7 +22,8 @@ def judge(draw, *, records=20, size=1.0, steps=12, sigma=2.0, seed=0, noises=Non
         values = np.clip(np.array(data), -1, 1)
         for number, batch in enumerate(draw(random, len(data), plan)):
             noise, total = noises[number] if noises else sigma, np.array([values[batch].sum()])
-            yield dn.TrainingStep(total + noise * random.standard_normal(1), batch, total, noise)
+            shown = None if number in hidden else batch
+            yield dn.TrainingStep(total + noise * random.standard_normal(1), shown, total, noise)
 
     epsilon = claim or recompute_epsilon(plan, DELTA).upper
     guarantee = ApproxDP(epsilon, DELTA, "a claim", "claimed", adjacency=EMPTY_RECORD)
@@ -52,6 +53,22 @@ def leave_out(random, count, plan):
 def cap(random, count, plan):
     """Return batches of at most the expected size and one."""
     return [batch[: int(plan.batch_size) + 1] for batch in draw_coins(random, count, plan)]
+
+
+def deal(random, count, plan):
+    """Return batches whose sizes are those of coins, and whose records come off a shuffled pile."""
+    pile, batches = np.empty(0, dtype=int), []
+    for size in random.binomial(count, plan.rate, plan.steps):
+        pile = random.permutation(count) if len(pile) < size else pile
+        batches.append(pile[:size])
+        pile = pile[size:]
+    return batches
+
+
+def begin_with_somebody(random, count, plan):
+    """Return batches of coins of which the first is drawn until it is not empty."""
+    batches = draw_coins(random, count, plan)
+    return batches if len(batches[0]) else begin_with_somebody(random, count, plan)
 
 
 def take_subsets(random, count, plan):
@@ -87,6 +104,23 @@ def test_batches_that_contradict_the_plan_are_never_passed(draw, size, seed):
     assert verdict.status in {"refuted", "undecided"}
     assert (verdict.witness is None) == (verdict.status == "undecided")
     assert verdict.lower_bound > verdict.claim or verdict.status == "undecided"
+
+
+@pytest.mark.parametrize("draw", [draw_again, cap, take_subsets, shuffle])
+def test_a_hidden_step_hides_no_others(draw):
+    """Steps that do show their batches are looked at."""
+    assert judge(draw, hidden=(5,)).status in {"refuted", "undecided"}
+
+
+def test_a_run_that_shows_no_batch_says_nothing_against_its_plan():
+    """Sizes that are not seen contradict nothing."""
+    assert judge(draw_coins, hidden=range(12)).status == "not refuted"
+
+
+@pytest.mark.parametrize("draw", [deal, begin_with_somebody])
+def test_each_run_and_each_step_is_compared_with_coins(draw):
+    """Records that come once in a run, and a first step that is never empty, are even over all runs and steps."""
+    assert judge(draw).status == "undecided"
 
 
 @pytest.mark.parametrize(("draw", "size", "steps"), [(take_subsets, 2, 6), (shuffle, 5, 12), (shuffle, 2, 40)])

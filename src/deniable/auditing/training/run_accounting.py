@@ -98,7 +98,11 @@ def judge_accounting(
         start: clock reading when the audit began.
     """
     plan, runs, claim = run.plan, [first], run.guarantee.epsilon
-    is_drawn = plan.sampling == "poisson" and plan.rate < 1 and (len(run.shown.sizes) > 0 or not first.steps)
+    is_drawn = (
+        plan.sampling == "poisson"
+        and plan.rate < 1
+        and (not first.steps or any(step.batch is not None for step in first.steps))
+    )
     while is_drawn and len(runs) * plan.steps < _ENOUGH_STEPS:
         runs.append(run_again())
     if is_drawn and run.shown.scheme == "poisson":
