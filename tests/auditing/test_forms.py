@@ -26,6 +26,12 @@ class Number(enum.IntEnum):
     THREE = 3
 
 
+class Note(str):
+    """A text with something beside it."""
+
+    __slots__ = ("remark",)
+
+
 MASKED = np.ma.masked_array([1.0, 2.0], mask=[True, False])
 
 
@@ -44,6 +50,9 @@ MASKED = np.ma.masked_array([1.0, 2.0], mask=[True, False])
             np.ma.masked_array([0.0, 0.0]),
         ),
         (MASKED, np.ma.masked_array([1.0, 2.0], mask=[False, True]), np.ma.masked_array(MASKED, fill_value=0.0)),
+        (np.ma.masked, np.ma.masked_array(0.0), np.float64(0)),
+        (np.ma.masked_array([1.0, 2.0]), np.ma.masked_array([1.0, 2.0], mask=[False, False])),
+        (np.ones((2, 3)), np.ones((2, 3), order="F")),
         (["a b", "c"], ["a", "b c"]),
     ],
 )
@@ -70,6 +79,7 @@ def test_forms_of_one_kind_are_equal(values):
         (np.array([1, "a"], dtype=object), "Got"),
         (np.zeros(2, [("a", int)]), "Got"),
         (np.zeros(2).view(np.recarray), "numpy.rec.recarray, of which an audit would see a part only"),
+        (Note("a"), "Note, of which an audit would see a part only"),
         (Number.THREE, "Number, of which an audit would see a part only"),
         (pd.Series([1.0], index=["private"]), "Series, of which an audit would see a part only"),
         (pd.NA, "NAType, of which an audit would see a part only"),

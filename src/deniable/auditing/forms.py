@@ -62,7 +62,10 @@ def _describe_array(array: Any) -> str:  # noqa: ANN401 - an array of any type
         shown = abbreviate(array) if type(array) is np.ndarray else _describe_value(array)
         raise InputError(f"The sampler must return numbers, an array, a text or a list of words. Got {shown}.")
     form = f"{_name_type(array)} {array.dtype.str} {array.shape}"
-    if isinstance(array, np.ma.MaskedArray):
+    if not array.flags.c_contiguous:
+        form += f" {array.strides}"
+    if isinstance(array, np.ma.MaskedArray) and array is not np.ma.masked:  # which has no fill value
+        form += " without a mask" if array.mask is np.ma.nomask else ""
         places = np.flatnonzero(np.ma.getmaskarray(array)).tolist()
         form += "".join([f"\nfill value {array.fill_value!r}", *(f"\nmasked {place}" for place in places)])
     return form
@@ -90,4 +93,5 @@ def _name_type(value: object) -> str:
 
 def _has_attributes(value: object) -> bool:
     """Return whether an object carries more than its value, as members of an enumeration do."""
-    return bool(getattr(value, "__dict__", None))
+    has_slots = any(vars(kind).get("__slots__") for kind in type(value).__mro__ if kind not in _SCALARS)
+    return has_slots or bool(getattr(value, "__dict__", None))

@@ -134,7 +134,7 @@ def describe_error(error: BaseException) -> str:
 def _copy_mutable(value: Any) -> Any:  # noqa: ANN401 - an input or an output
     """Return a copy of what can be written into, and anything else as it is."""
     if isinstance(value, np.ndarray):
-        return value.copy()
+        return value.copy(order="K")
     if isinstance(value, (list, tuple, dict)):
         with contextlib.suppress(Exception):  # of things that cannot be copied, a refusal follows
             return copy.deepcopy(value)
