@@ -52,6 +52,7 @@ def test_what_is_missing_and_what_is_too_much():
         (1, 1.0, True),
         (1.0, 1, True),
         (1 + TOLERANCE / 2, 1.0, True),
+        (1 + TOLERANCE / 2, 1, False),
         (1 + 3 * TOLERANCE, 1.0, False),
         (10**15, 10**15 + 1, False),
         (0.0, 1e-300, False),

@@ -14,6 +14,7 @@ from deniable.core.guarantees import STATUSES, find_weakest_status
 
 WITNESS = dn.Witness("paris", "london", "tokyo", 1.5, math.log(8))
 CLAIM = dn.MetricDP(2.0, "euclidean", "Theorem A")
+CLOSE = dn.MetricDP(1.0000003, "euclidean", "Theorem A")
 PROVED = dn.Verdict(CLAIM, "proved", 1.5, 1.4, 1.0, 0, WITNESS, "by hand", 0.25)
 
 
@@ -64,6 +65,19 @@ def test_a_witness_in_words(loss, text):
             "not refuted: claimed epsilon 2, true epsilon >= 1.4, no upper bound known",
         ),
         ({"status": "undecided", "epsilon": 2.5}, "undecided: claimed epsilon 2, true epsilon from 1.4 to 2.5"),
+        ({"epsilon": 1.9999999}, "proved: claimed epsilon 2, exact 2, 5e-06 % of it unused"),
+        (
+            {"status": "refuted", "epsilon": 4.0, "lower_bound": 2.0000001},
+            "refuted: claimed epsilon 2, true epsilon >= 2.0000001",
+        ),
+        (
+            {"status": "refuted", "guarantee": CLOSE, "lower_bound": 1.0000009},
+            "refuted: claimed epsilon 1.0000003, true epsilon >= 1.0000009",
+        ),
+        (
+            {"guarantee": CLOSE, "epsilon": 1.0000002},
+            "proved: claimed epsilon 1.0000003, exact 1.0000002, 9.99e-06 % of it unused",
+        ),
         ({"epsilon": 2.0, "lower_bound": 0.0, "witness": None}, "proved: claimed epsilon 2, nothing computed"),
     ],
 )

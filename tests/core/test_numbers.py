@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from deniable.core.numbers import (
     as_percent,
     find_root,
+    format_beside,
     format_exact,
     format_lower,
     format_odds,
@@ -30,6 +31,15 @@ def test_numbers_that_are_read_back(value):
     """An exact number is read back as the same float, without decimals that it does not need."""
     assert float(format_exact(value)) == value
     assert len(format_exact(value)) <= len(repr(value))
+
+
+@given(st.floats(1e-300, 1e6), st.floats(-1e-6, 1e-6))
+def test_a_bound_beside_a_claim(claim, excess):
+    """What is printed holds, and is above the claim just where the bound is."""
+    bound = claim + claim * excess
+    upper, lower = (parse(format_beside(claim, bound, each)) for each in (format_upper, format_lower))
+    assert lower <= decimal.Decimal(repr(bound)) <= upper
+    assert (float(lower) > claim) == (float(upper) > claim) == (bound > claim)
 
 
 @pytest.mark.parametrize(

@@ -42,6 +42,7 @@ def test_one_report_behind_every_rendering(certificate):
         ("proved", 1.4999994, 1.4999994, {}, "exact epsilon 1.5, 25 % of it unused"),
         ("proved", 1.9799999, 1.9799999, {}, "exact epsilon 1.98, 1 % of it unused"),
         ("refuted", 4.25000099, "inf", {}, "true epsilon >= 4.25"),
+        ("refuted", 2.00000099, "inf", {}, "true epsilon >= 2.00000099"),
         ("undecided", 1.0, 3.0, {}, "true epsilon from 1 to 3"),
         ("undecided", 1.0, "inf", {}, "claimed epsilon 2"),
         ("refuted", 4.25, "inf", {}, "true epsilon >= 4.25"),

@@ -105,9 +105,11 @@ def _compare_arrays(value: list[Any], expected: list[Any], steps: tuple[str | in
 
 
 def _is_equal(value: Any, expected: Any) -> bool:  # noqa: ANN401
-    """Return whether two leaves are equal, numbers but for their last digits; True is not 1."""
+    """Return whether two leaves are equal, numbers but for the last digits of floats; True is not 1."""
     if isinstance(value, bool) or isinstance(expected, bool):
         return value is expected
+    if isinstance(expected, int):
+        return isinstance(value, int | float) and value == expected
     if isinstance(value, float) or isinstance(expected, float):
         return (
             isinstance(value, int | float)

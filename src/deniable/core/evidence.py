@@ -11,7 +11,7 @@ from deniable.core.guarantees import (
     encode_guarantee,
     find_weakest_status,
 )
-from deniable.core.numbers import as_percent, format_lower, format_odds, format_upper
+from deniable.core.numbers import as_percent, format_beside, format_exact, format_lower, format_odds, format_upper
 
 _NUMBER_FIELDS = ("epsilon", "lower_bound", "detectable_epsilon")
 
@@ -137,8 +137,8 @@ class Verdict:
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""
-        delta = f" and delta {format_upper(self.delta, 6)}" if self.delta else ""
-        lines = [f"{self.status}: claimed epsilon {format_upper(self.claim, 6)}{delta}, {self._describe_bounds()}"]
+        delta = f" and delta {format_exact(self.delta)}" if self.delta else ""
+        lines = [f"{self.status}: claimed epsilon {format_exact(self.claim)}{delta}, {self._describe_bounds()}"]
         if self.witness is not None:
             lines.append(f"witness: {self.witness}")
         if self.detectable_epsilon is not None and self.status != "refuted":
@@ -152,7 +152,7 @@ class Verdict:
 
     def _describe_bounds(self) -> str:
         sampled = f" with {format_lower(as_percent(self.confidence), 6)} % confidence" if self.samples else ""
-        lower = f"true epsilon >= {format_lower(self.lower_bound, 6)}{sampled}"
+        lower = f"true epsilon >= {format_beside(self.claim, self.lower_bound, format_lower)}{sampled}"
         if math.isinf(self.lower_bound):
             return "true epsilon infinite"
         if self.samples or self.status == "refuted":
@@ -162,9 +162,13 @@ class Verdict:
         if self.witness is None:
             return "nothing computed"
         if self.status != "proved":
-            return f"true epsilon from {format_lower(self.lower_bound, 6)} to {format_upper(self.epsilon, 6)}"
+            limits = (
+                format_beside(self.claim, self.lower_bound, format_lower),
+                format_beside(self.claim, self.epsilon, format_upper),
+            )
+            return f"true epsilon from {limits[0]} to {limits[1]}"
         unused = f", {format_lower(as_percent(max(self.unused_share, 0)))} % of it unused" if self.claim else ""
-        return f"exact {format_upper(self.epsilon, 6)}{unused}"
+        return f"exact {format_beside(self.claim, self.epsilon, format_upper)}{unused}"
 
 
 def _describe_power(detectable_epsilon: float) -> str:

@@ -36,6 +36,19 @@ def format_lower(value: float | decimal.Decimal, digits: int = 3, *, decimals: i
     return _format_outward(value, digits, decimals, decimal.ROUND_FLOOR)
 
 
+def format_beside(claim: float, bound: float, format_bound: Callable[..., str]) -> str:
+    """Return a bound in 6 digits, or in full where rounding would change whether it is above the claim beside it.
+
+    Args:
+        claim: shown by `format_exact`.
+        bound: on what is claimed.
+        format_bound: `format_upper` or `format_lower`.
+    """
+    text = format_bound(bound, 6)
+    shown = float(text.replace(",", ""))
+    return text if (shown > claim) == (bound > claim) else format_exact(bound)
+
+
 def format_odds(loss: float, format_bound: Callable[..., str]) -> str:
     """Return exp(loss) in plain figures, from 1,000 on as a power of ten.
 

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
 from deniable.core.evidence import encode_nonfinite_numbers
-from deniable.core.numbers import as_percent, format_lower, format_upper
+from deniable.core.numbers import as_percent, format_beside, format_exact, format_lower, format_upper
 from deniable.core.report import Fact, Report, Section
 from deniable.text.escapes import Escapes
 from deniable.text.tables.layout import CopiedContent
@@ -121,17 +121,19 @@ class ReleaseCertificate(abc.ABC):
 def _format_bounds(verification: dict[str, Any]) -> str:
     """Return what a verdict says of the true epsilon, in a few words."""
     lower_bound, upper_bound = verification["lower_bound"], verification["epsilon"]  # texts where infinite
+    claim = float(verification["guarantee"]["epsilon"])
     if verification["status"] == "refuted":
-        return f"true epsilon >= {format_lower(float(lower_bound), 6)}"
+        return f"true epsilon >= {format_beside(claim, float(lower_bound), format_lower)}"
     if verification["witness"] is None or isinstance(upper_bound, str):
-        return f"claimed epsilon {format_upper(verification['guarantee']['epsilon'], 6)}"
+        return f"claimed epsilon {format_exact(claim)}"
     if verification["status"] != "proved":
-        return f"true epsilon from {format_lower(lower_bound, 6)} to {format_upper(upper_bound, 6)}"
-    unused_share = 1 - upper_bound / verification["guarantee"]["epsilon"]
+        lower, upper = format_beside(claim, lower_bound, format_lower), format_beside(claim, upper_bound, format_upper)
+        return f"true epsilon from {lower} to {upper}"
+    unused_share = 1 - upper_bound / claim
     unused = (
         f", {format_lower(as_percent(unused_share), decimals=0)} % of it unused" if unused_share >= _SHOWN_SHARE else ""
     )
-    return f"exact epsilon {format_upper(upper_bound, 6)}{unused}"
+    return f"exact epsilon {format_beside(claim, upper_bound, format_upper)}{unused}"
 
 
 def list_steps(escapes: Escapes | None, copied: CopiedContent) -> list[str]:
