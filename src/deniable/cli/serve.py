@@ -27,7 +27,6 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_nothing, show_passes
 from deniable.core.errors import InputError, is_interruption
-from deniable.core.identity import make_identity
 from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
@@ -309,6 +308,8 @@ def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
     Raises:
         InputError: a line is no name and token, or a name is there twice.
     """
+    from deniable.core.identity import make_identity
+
     tokens: dict[str, str] = {}
     for number, parts in enumerate(lines, 1):
         if len(parts) != 2:  # noqa: PLR2004 - a name and a token
