@@ -152,36 +152,6 @@ def test_json_by_the_letter(epsilon, lower_bound, loss):
     found = (read["epsilon"], read["lower_bound"], read["witness"]["loss"])
     for value, kept in zip((epsilon, lower_bound, loss), found, strict=True):
         assert kept == (value if math.isfinite(value) else str(value))
-    again = dn.Verdict.from_dict(read)
-    stored = (again.epsilon, again.lower_bound, again.witness.loss)
-    for number, kept in zip((epsilon, lower_bound, loss), stored, strict=True):
-        assert kept == number or (math.isnan(kept) and math.isnan(number))
-
-
-@pytest.mark.parametrize(
-    "fields",
-    [
-        {},
-        {"witness": None, "epsilon": math.inf},
-        {"guarantee": dn.ApproxDP(3.0, 1e-6, "a theorem", "claimed", adjacency="one row removed")},
-        {"status": "refuted", "lower_bound": math.inf, "rounded_verdict": dataclasses.replace(PROVED, witness=None)},
-        {"detectable_epsilon": math.inf, "samples": 10, "witness": dataclasses.replace(WITNESS, loss=math.inf)},
-    ],
-)
-def test_a_stored_verdict_comes_back(fields):
-    """What JSON holds of a verdict makes the same verdict again."""
-    assert dn.Verdict.from_dict(json.loads(json.dumps(verdict(**fields).to_dict(), allow_nan=False))) == verdict(
-        **fields
-    )
-
-
-@pytest.mark.parametrize("change", [{"kind": "DP"}, {"status": "true"}, {"unit": "house"}, {"gamma": 1.0}])
-def test_a_damaged_verdict_is_refused(change):
-    """A kind, status, unit or field that no guarantee has is refused in one line."""
-    stored = PROVED.to_dict()
-    stored["guarantee"] = {**stored["guarantee"], **change}
-    with pytest.raises(dn.InputError, match=r"^A stored guarantee cannot be read: the file is damaged\. Got .*$"):
-        dn.Verdict.from_dict(stored)
 
 
 def test_claim_and_delta_are_those_of_the_guarantee():
@@ -206,8 +176,9 @@ def test_a_guarantee_stands_no_higher_than_its_verdict(claimed, status):
         assert STATUSES.index(shown.status) >= STATUSES.index(claimed)
 
 
-def test_an_infinite_claim_is_read_back_as_a_number():
-    """JSON holds it as text, also within the guarantee."""
+def test_an_infinite_claim_is_a_text_in_json():
+    """Strict JSON has no infinity, also within the guarantee."""
     guarantee = dn.PureDP(math.inf, "no noise", "claimed")
     judged = dn.Verdict(guarantee, "undecided", math.inf, 0.0, 1.0, 0, None, "none", 0.0)
-    assert dn.Verdict.from_dict(json.loads(json.dumps(judged.to_dict()))) == judged
+    stored = json.loads(json.dumps(judged.to_dict(), allow_nan=False))
+    assert stored["epsilon"] == stored["guarantee"]["epsilon"] == "inf"

@@ -7,13 +7,10 @@ from typing import Any, TypeVar
 from deniable.core.guarantees import (
     Guarantee,
     Status,
-    decode_guarantee,
     encode_guarantee,
     find_weakest_status,
 )
 from deniable.core.numbers import as_percent, format_beside, format_exact, format_lower, format_odds, format_upper
-
-_NUMBER_FIELDS = ("epsilon", "lower_bound", "detectable_epsilon")
 
 
 @dataclasses.dataclass(frozen=True)
@@ -113,27 +110,6 @@ class Verdict:
             del fields["rounded_verdict"]
         encoded: dict[str, Any] = encode_nonfinite_numbers(fields)
         return encoded
-
-    @classmethod
-    def from_dict(cls, fields: dict[str, Any]) -> "Verdict":
-        """Return the verdict that `to_dict` made these fields of.
-
-        Raises:
-            InputError, KeyError, TypeError, ValueError: the fields are those of no verdict.
-        """
-        values = dict(fields)
-        for name in _NUMBER_FIELDS:
-            values[name] = None if values[name] is None else float(values[name])
-        numbers = {name: float(value) for name, value in values["guarantee"].items() if name in {"epsilon", "delta"}}
-        values["guarantee"] = decode_guarantee({**values["guarantee"], **numbers})
-        if values["witness"] is not None:
-            witness = values["witness"]
-            values["witness"] = Witness(
-                **{**witness, "distance": float(witness["distance"]), "loss": float(witness["loss"])}
-            )
-        if "rounded_verdict" in values:
-            values["rounded_verdict"] = cls.from_dict(values["rounded_verdict"])
-        return cls(**values)
 
     def __str__(self) -> str:
         """Return the verdict as a few lines for a person."""

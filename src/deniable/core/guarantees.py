@@ -167,7 +167,6 @@ class MetricDP:
 
 
 Guarantee = PureDP | ApproxDP | MetricDP
-_GUARANTEE_KINDS: dict[str, type[Guarantee]] = {kind.__name__: kind for kind in (PureDP, ApproxDP, MetricDP)}
 
 
 def _combine_grounds(first: Guarantee, second: Guarantee) -> tuple[str, Status, Unit, str]:
@@ -183,25 +182,3 @@ def _combine_grounds(first: Guarantee, second: Guarantee) -> tuple[str, Status, 
 def encode_guarantee(guarantee: Guarantee) -> dict[str, Any]:
     """Return a guarantee as plain fields, its kind among them, as certificates and model files hold it."""
     return {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
-
-
-def decode_guarantee(fields: dict[str, Any]) -> Guarantee:
-    """Return the guarantee that `encode_guarantee` made these fields of.
-
-    Raises:
-        InputError: the fields are those of no guarantee.
-    """
-    values = {name: value for name, value in fields.items() if name != "kind"}
-    kind = _GUARANTEE_KINDS.get(str(fields.get("kind")))
-    is_readable = kind is not None and {*values} == {field.name for field in dataclasses.fields(kind)}
-    is_readable = is_readable and all(_can_be_field(name, value) for name, value in values.items())
-    if kind is None or not is_readable or values["status"] not in STATUSES or values["unit"] not in get_args(Unit):
-        raise InputError(f"A stored guarantee cannot be read: the file is damaged. Got {fields!r}.")
-    return kind(**values)
-
-
-def _can_be_field(name: str, value: object) -> bool:
-    """Return whether a value can be that of a guarantee's field: a privacy parameter that is no negative, or a text."""
-    if name not in {"epsilon", "delta"}:
-        return isinstance(value, str)
-    return isinstance(value, int | float) and not isinstance(value, bool) and value >= 0

@@ -8,7 +8,6 @@ from scipy import stats
 
 import deniable as dn
 from deniable.auditing.training.judging import TrainingClaim, judge_canary_scores
-from deniable.core.evidence import Verdict
 from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
 
 CLAIM = ApproxDP(1.0, 1e-5, "the claim under audit", "claimed")
@@ -36,7 +35,6 @@ def test_a_verdict_says_what_it_rests_on():
     assert verdict.lower_bound == 0
     assert verdict.epsilon == math.inf
     assert 1 < verdict.detectable_epsilon < 4
-    assert Verdict.from_dict(verdict.to_dict()) == verdict
     assert "100 canaries by fair coins, 50 of them guessed" in verdict.method
     perfect = judge_canary_scores(included, included, CLAIM, guesses=50)
     assert perfect.status == "refuted"
