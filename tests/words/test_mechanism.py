@@ -145,7 +145,7 @@ def test_share_states_its_margin():
     """An exact share stands alone, a simulated one has its 95 % interval and number of draws."""
     assert str(KeptShare(0.5021)) == "50.2 %"
     assert str(KeptShare(0.5, 20_000)) == "50.0 % (+- 0.7, 20,000 simulated draws)"
-    assert str(KeptShare(0.0, 20_000)) == "0.0 % (+- 0.0, 20,000 simulated draws)"
+    assert str(KeptShare(0.0, 20_000)) == "0.0 % (+- 0.1, 20,000 simulated draws)"
 
 
 def test_a_mechanism_without_a_name_is_refused(small_space):

@@ -115,7 +115,7 @@ def test_signatures(released, call, place):  # noqa: ARG001 - a certificate is t
         (b'{"schema": "deniable-certificate/6"}', "check it with the version of deniable that wrote it"),
         (b'{"schema": "deniable-certificate/7"}', "mechanism.name must be one of"),
         (b"\xff\xfe", "is not UTF-8"),
-        (b" " * (5 << 20), "at most 4,194,304 bytes"),
+        (b" " * (5 << 20), "more than 4,194,304 bytes"),
     ],
 )
 def test_files_that_cannot_be_checked(call, refused, content, message):

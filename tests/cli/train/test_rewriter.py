@@ -91,7 +91,7 @@ def test_the_second_stage(train, place, first):
     assert train(*NOISE, "--fine-tune", "first.pt", "--seed", "1", quick=("--epochs", "1")).code == 0
     scale = Gaussian(epsilon=10.0, delta=1e-5, domain=L2Ball(1.0)).scale(8)
     model = load_rewriter(place / "m.pt")
-    assert model.facts["options"]["noise"] == ("gaussian", scale)
+    assert model.facts["options"]["noise"] == ["gaussian", scale]
     assert model.facts["first stage"] == load_rewriter(place / "first.pt").facts
     card = json.loads((place / "m.pt.card.json").read_text())
     noise = {"method": "adept-gaussian", "epsilon": 10.0, "delta": 1e-5, "law": "gaussian", "scale": scale}
@@ -99,7 +99,7 @@ def test_the_second_stage(train, place, first):
     assert not same(place / "m.pt", place / "first.pt")
     laplace = ("--method", "adept-true", "--method-epsilon", "100", "--fine-tune", "first.pt")
     assert train(*laplace, output="n.pt", quick=("--epochs", "1")).code == 0
-    expected = ("laplace", Laplace(epsilon=100.0, domain=L2Ball(1.0)).scale(8))
+    expected = ["laplace", Laplace(epsilon=100.0, domain=L2Ball(1.0)).scale(8)]
     assert load_rewriter(place / "n.pt").facts["options"]["noise"] == expected
 
 

@@ -42,7 +42,9 @@ IDS = [type(certificate).__name__ for certificate, _ in HELD]
 def test_round_trip(certificate, noises):
     """A certificate is rebuilt from its choices as it was, and has a source and a status."""
     found = rebuild_certificate(encode_choices(certificate), NETWORK, SHAPE, noises)
-    assert found == certificate
+    assert type(found) is type(certificate)
+    for name, value in vars(certificate).items():  # norms of layers differ in their last bits with the threads
+        assert vars(found)[name] == (pytest.approx(value, rel=1e-12) if isinstance(value, float) else value)
     assert found.source
     assert found.status in {"proved for ideal arithmetic", "undecided", "refuted"}
     assert found.norm in {"l1", "l2", "linf"}
