@@ -27,7 +27,7 @@ def record_gradient_sums(module: ModuleType, noise_share: float, played: Tape | 
             measured, settings = super().measure(number), self._settings
             deviation = settings.noise_multiplier * settings.clip
             noisy = {
-                name: clipped + noise_share * (measured.noisy[name] - clipped)
+                name: (clipped + noise_share * (measured.noisy[name] - clipped)).float()  # as a step releases it
                 for name, clipped in measured.clipped.items()
             }
             if played is not None:
