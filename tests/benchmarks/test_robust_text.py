@@ -5,8 +5,8 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-from deniable.models.text.documents import Documents, concatenate_texts
-from deniable.models.text.substitutions import Substitutions
+import deniable as dn
+from deniable.models.text.documents import concatenate_texts
 
 ROOT = Path(__file__).parents[2] / "benchmarks"
 
@@ -31,8 +31,8 @@ def test_help(benchmark, capsys):
 def test_epochs_are_compared(benchmark, small_space, capsys):
     """A tiny run prints a row for each way to train, and says that it is scaled up."""
     own = np.arange(len(small_space), dtype=np.int32)
-    sets = Substitutions("the next word", np.stack([own, np.roll(own, 1)], axis=1))
-    held = Documents(concatenate_texts([[1, 2, 3], [4, 5]]), np.array([0, 1]), ("a", "b"))
+    sets = dn.texts.Substitutions("the next word", np.stack([own, np.roll(own, 1)], axis=1))
+    held = dn.texts.Documents(concatenate_texts([[1, 2, 3], [4, 5]]), np.array([0, 1]), ("a", "b"))
     benchmark.epochs(small_space, held, sets, 1)
     title, _, *rows = capsys.readouterr().out.strip().splitlines()
     assert "scaled up from 2" in title

@@ -8,19 +8,20 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2] / "benchmarks"
+from tests.refusals import refuses
+
+ROOT = Path(__file__).parents[2] / "studies" / "trainers"
 
 
 @pytest.fixture
 def audit(monkeypatch):
-    """Return the modules of the benchmark, which are scripts and no package."""
-    monkeypatch.syspath_prepend(ROOT / "trainers")
+    """Return the modules of the audit, which are scripts and no package."""
     monkeypatch.syspath_prepend(ROOT)
+    import audit_trainers
     import subjects
-    import trainers_audit
 
-    yield types.SimpleNamespace(main=trainers_audit, cases={case.key: case for case in subjects.CASES})
-    for name in ("subjects", "trainers_audit"):
+    yield types.SimpleNamespace(main=audit_trainers, cases={case.key: case for case in subjects.CASES})
+    for name in ("subjects", "audit_trainers"):
         sys.modules.pop(name, None)
 
 
@@ -47,9 +48,9 @@ def test_answer_is_the_last_line(audit):
     """What a package prints before the answer is passed over; no answer is an error."""
     assert audit.main.parse_answer('noise\n{"scores": [1.0]}\n') == {"scores": [1.0]}
     for text in ("", "noise\n"):
-        with pytest.raises(ValueError, match="no answer"):
+        with refuses("no answer", ValueError):
             audit.main.parse_answer(text)
-    with pytest.raises(TypeError, match="no object"):
+    with refuses("no object", TypeError):
         audit.main.parse_answer("[1]")
 
 
@@ -140,5 +141,5 @@ def test_extra_rows(audit):
 def test_every_way_of_use_has_an_adapter(audit):
     """Adapters exist, names are unique, and each package has a first way of use."""
     for case in audit.cases.values():
-        assert (ROOT / "trainers" / f"{case.subject.script}.py").exists()
+        assert (ROOT / f"{case.subject.script}.py").exists()
         assert audit.main.is_due(case, "train")

@@ -43,7 +43,7 @@ import deniable as dn
 if TYPE_CHECKING:
     from collections.abc import Iterable, Iterator, Sequence
 
-WORKERS = Path(__file__).resolve().parent / "peers"
+WORKERS = Path(__file__).resolve().parent
 DATA_VECTORS = "glove.840B.300d.33860.npz"
 DATA_TEXT = "imdb_train.parquet"
 SHORT_CALL = 1_000  # words, about four film reviews

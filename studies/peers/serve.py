@@ -30,7 +30,7 @@ Matrix = np.ndarray[Any, np.dtype[np.float64]]
 
 @dataclass(frozen=True)
 class Job:
-    """What `peers_audit.py` asks of a worker. Paths are files that it wrote for this run."""
+    """What `audit_packages.py` asks of a worker. Paths are files that it wrote for this run."""
 
     package: str
     mechanism: str

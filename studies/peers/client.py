@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 
 import numpy as np
 from claims import GLOVE, LINE, NEEDLE, Case
-from peers import WORKERS, end_session, last_line, write_inputs
+from compare_speed import WORKERS, end_session, last_line, write_inputs
 
 import deniable as dn
 

@@ -7,20 +7,19 @@ from pathlib import Path
 import numpy as np
 import pytest
 
-ROOT = Path(__file__).parents[2] / "benchmarks"
+ROOT = Path(__file__).parents[2] / "studies" / "peers"
 
 
 @pytest.fixture
 def audit(monkeypatch):
-    """Return the modules of the benchmark, which are scripts and no package."""
-    monkeypatch.syspath_prepend(ROOT / "peers")
+    """Return the modules of the audit, which are scripts and no package."""
     monkeypatch.syspath_prepend(ROOT)
+    import audit_packages
     import checks
     import laws
-    import peers_audit
 
-    yield types.SimpleNamespace(checks=checks, laws=laws, main=peers_audit)
-    for name in ("checks", "claims", "client", "laws", "peers", "peers_audit", "tables"):
+    yield types.SimpleNamespace(checks=checks, laws=laws, main=audit_packages)
+    for name in ("checks", "claims", "client", "laws", "compare_speed", "audit_packages", "tables"):
         sys.modules.pop(name, None)
 
 
@@ -31,6 +30,7 @@ def sampler(matrix, names, seed):
     return types.SimpleNamespace(draw=lambda words: [names[rng.choice(len(names), p=rows[word])] for word in words])
 
 
+@pytest.mark.deep
 def test_truncated_gumbel_law_is_that_of_its_simulation(audit):
     """The quadrature sums to 1 and agrees with a simulation of the same algorithm."""
     rng = np.random.default_rng(1)

@@ -1,7 +1,7 @@
 """The published trainers that are audited: how each is installed, and what its accountant assumes, by our reading.
 
 `assumes` is the sampling for which the package's own accountant holds. `documented` is the sampling of `fit` where
-batches are not seen. What follows from them is computed by `benchmarks/trainers_audit.py`.
+batches are not seen. What follows from them is computed by `studies/trainers/audit_trainers.py`.
 """
 
 from __future__ import annotations

@@ -26,7 +26,7 @@ FIRST_CALL = 10  # words: enough to load and compile what is loaded and compiled
 
 @dataclass(frozen=True)
 class Job:
-    """What `peers.py` asks of a worker. Paths are files that it wrote for this run."""
+    """What `compare_speed.py` asks of a worker. Paths are files that it wrote for this run."""
 
     package: str
     mechanism: str  # "laplace", "tem", "tem-short" or "native"

@@ -1,9 +1,9 @@
 """Audit the word mechanisms of published packages: do they keep what they claim?
 
-    python benchmarks/peers_audit.py
-    python benchmarks/peers_audit.py --package mldp-text --mechanism tem --epsilon 4
+    python studies/peers/audit_packages.py
+    python studies/peers/audit_packages.py --package mldp-text --mechanism tem --epsilon 4
 
-Each package runs unchanged in an environment of its own (made by `benchmarks/peers.py`, the speed
+Each package runs unchanged in an environment of its own (made by `studies/peers/compare_speed.py`, the speed
 benchmark) on the same words and vectors, and answers over a pipe. For each of its mechanisms:
 
 - where its own code computes what the law of the output follows from, that is read off the running
@@ -13,7 +13,7 @@ benchmark) on the same words and vectors, and answers over a pipe. For each of i
 - words that are not in its space: how often they come back unchanged;
 - two fresh processes: whether their outputs are the same.
 
-What is claimed, as we read it, stands with file and line in `benchmarks/peers/claims.py`. Laws are those
+What is claimed, as we read it, stands with file and line in `claims.py`. Laws are those
 of real numbers: what generators and floating point do to them is not audited, but for probabilities that
 the package itself rounds to zero.
 """
@@ -26,21 +26,17 @@ import json
 import math
 import os
 import platform
-import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any
 
-import numpy as np
-
-sys.path.append(str(Path(__file__).resolve().parent / "peers"))
-
 import checks
 import client
+import numpy as np
 import tables
 from claims import CASES, Case
-from peers import Formatter, Subject, count, default_work, environment, positive, say
+from compare_speed import Formatter, Subject, count, default_work, environment, positive, say
 
 import deniable as dn
 

@@ -1,10 +1,10 @@
 """Audit published trainers of differential privacy: do they keep the epsilon that they report?
 
-    python benchmarks/trainers_audit.py
-    python benchmarks/trainers_audit.py --packages opacus fastDP --json FILE
-    python benchmarks/trainers_audit.py --packages private-transformers --parts game --games 2000
+    python studies/trainers/audit_trainers.py
+    python studies/trainers/audit_trainers.py --packages opacus fastDP --json FILE
+    python studies/trainers/audit_trainers.py --packages private-transformers --parts game --games 2000
 
-Each package runs unchanged in an environment of its own, driven by its adapter in `benchmarks/trainers`. Parts:
+Each package runs unchanged in an environment of its own, driven by its adapter in this folder. Parts:
 
 - train: one training with canaries by fair coins. Each has a weight of its own. All weights after all steps are seen,
   as the claims allow. Canaries are judged against the epsilon that the package itself reports; and from the batches
@@ -36,9 +36,6 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
-
-sys.path.append(str(Path(__file__).resolve().parent / "trainers"))
-
 from subjects import CASES, SUBJECTS, Case, Sampling, Subject
 
 import deniable as dn
@@ -49,7 +46,7 @@ from deniable.auditing.training.observation import TrainingPlan
 from deniable.auditing.training.rates import EventCounts, bound_epsilon_of_rates, estimate_strength
 from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
 
-HERE = Path(__file__).resolve().parent / "trainers"
+HERE = Path(__file__).resolve().parent
 PARTS = ("train", "sensitivity", "seeds", "repeat", "game")
 ALPHA = 0.05
 CHOICE_SHARE = 0.3

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 from typing import Any
 
-from peers import show, table_line
+from compare_speed import show, table_line
 
 ANY = "between any two words"
 HEADER = ("package", "mechanism", "claim", "checked", "verdict", "epsilon", "witness", "samples", "seconds", "notes")
