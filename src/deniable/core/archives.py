@@ -20,6 +20,9 @@ import numpy as np
 _END = struct.Struct("<4s4H2LH")
 """The record at the end of a zip file: signature, two disks, members here and in all, the directory's size and place,
 and the length of a comment."""
+_MAX_COMMENT = _MAX_COUNT = (1 << 16) - 1
+_END_64, _COUNT_64 = b"PK\6\6", struct.Struct("<32xQ")
+"""The record that takes its place where numbers are large: signature, and the members in all."""
 _LOCATOR_BYTES = 20
 _LOCATOR = b"PK\6\7"
 _SMALL_FILE = 1 << 32
@@ -80,6 +83,7 @@ def open_archive(path: Path) -> Iterator[zipfile.ZipFile]:
     with path.open("rb") as stream:
         _check_end(stream)
         with zipfile.ZipFile(stream) as archive:
+            check_member_count(archive, stream)
             _check_members(archive, stream.seek(0, 2))
             yield archive
 
@@ -96,6 +100,21 @@ def _check_end(stream: BinaryIO) -> None:
         raise zipfile.BadZipFile("it is not a whole zip file")
     if directory_size > _MAX_DIRECTORY or (tail.startswith(_LOCATOR) and size < _SMALL_FILE):
         raise zipfile.BadZipFile("its directory is larger than a file of arrays needs")
+
+
+def check_member_count(archive: zipfile.ZipFile, stream: BinaryIO) -> None:
+    """Raise `zipfile.BadZipFile` unless the directory lists as many members as the end of the file says.
+
+    `zipfile` does not compare: a changed length in the directory hides the members that follow.
+    """
+    size = stream.seek(0, 2)
+    stream.seek(max(size - _END.size - _MAX_COMMENT - _LOCATOR_BYTES - _COUNT_64.size, 0))
+    tail = stream.read()
+    count = _END.unpack_from(tail, tail.rindex(b"PK\5\6"))[4]
+    if count == _MAX_COUNT and _END_64 in tail:
+        count = _COUNT_64.unpack_from(tail, tail.rindex(_END_64))[0]
+    if count != len(archive.infolist()):
+        raise zipfile.BadZipFile(f"its directory lists {len(archive.infolist()):,} members, and its end says {count:,}")
 
 
 def _check_members(archive: zipfile.ZipFile, size: int) -> None:

@@ -11,6 +11,7 @@ from typing import Any, NamedTuple, Self
 import numpy as np
 import numpy.typing as npt
 
+from deniable.core.archives import check_member_count
 from deniable.core.errors import InputError
 from deniable.models.images.arrays import describe_range, reraise_decoder_errors, scale_pixels
 from deniable.models.images.dataset import (
@@ -60,13 +61,18 @@ def iterate_folder(folder: Path) -> Iterator[ImageFile]:
 
 def iterate_zip(path: Path) -> Iterator[ImageFile]:
     """Yield the image files of a .zip archive."""
-    with reraise_decoder_errors("it", "a whole .zip archive"), zipfile.ZipFile(path) as archive:
+    with (
+        reraise_decoder_errors("it", "a whole .zip archive"),
+        path.open("rb") as stream,
+        zipfile.ZipFile(stream) as archive,
+    ):
+        check_member_count(archive, stream)
         for info in archive.infolist():
             location = None if info.is_dir() else _parse_member_path(info.filename)
-            with archive.open(info) as stream:  # compares the name with that of the file's own header
+            with archive.open(info) as member:  # compares the name with that of the file's own header
                 if location is not None:
                     _check_file_size(info.filename, info.file_size)
-                    yield ImageFile(*location, stream.read())
+                    yield ImageFile(*location, member.read())
 
 
 def iterate_tar(path: Path) -> Iterator[ImageFile]:

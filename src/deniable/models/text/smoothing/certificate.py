@@ -133,8 +133,11 @@ def certify_texts(
         workers: threads.
 
     Raises:
-        InputError: alpha or draws outside their domains, a guarantee about another metric, or as `count_votes`.
+        InputError: no texts, alpha or draws outside their domains, a guarantee about another metric, or as
+            `count_votes`.
     """
+    if not len(texts):
+        raise InputError("There are no texts to certify. Got 0: give at least 1.")
     claim = limit_status(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
     if claim.metric != mechanism.space.metric_name:
         raise InputError(
