@@ -13,7 +13,6 @@ from deniable.auditing.training.glances import Glance
 from deniable.auditing.training.judging import TrainingClaim
 from deniable.auditing.training.rates import EventCounts, estimate_strength
 from deniable.core.arrays import BoolArray, FloatArray
-from deniable.core.errors import InputError
 
 _EVENT_SHARES = (0.002, 0.005, 0.01, 0.02, 0.05, 0.1, 0.2, 0.35, 0.5)
 """Shares of the runs with an event, among which the best is chosen."""
@@ -87,10 +86,6 @@ def _expect_counts(counts: EventCounts, judged: int) -> EventCounts:
 def _list_statistics(included: BoolArray, glances: list[Glance]) -> dict[str, Statistic]:
     """Return the statistics, those that need fitting fitted; whatever grows with the canary is positive."""
     statistics: dict[str, Statistic] = {}
-    if any(glance.values.keys() != glances[0].values.keys() for glance in glances):
-        raise InputError(
-            "train(records, seed) returned a model in some runs only: return one in every run, or in none."
-        )
     for name in sorted(glances[0].values, key="size".__eq__):  # which is hardly ever of use
         values = np.array([glance.values[name] for glance in glances])
         has_both = included.any() and not included.all()

@@ -41,7 +41,7 @@ from deniable.auditing.training.rates import (
     find_detectable_epsilon_of_rates,
 )
 from deniable.core.arrays import BoolArray, FloatArray
-from deniable.core.errors import check_count
+from deniable.core.errors import InputError, check_count
 from deniable.core.evidence import Verdict, Witness
 from deniable.core.guarantees import Guarantee
 from deniable.core.progress import get_progress_reporter
@@ -113,6 +113,7 @@ class _Trainer:
     random: np.random.Generator
     runs: int
     done: int = 0
+    names: set[str] = dataclasses.field(default_factory=set)
 
     def run(self, *, has_canary: bool, seed: int) -> ObservedRun:
         records = self.pair.with_canary if has_canary else self.pair.without_canary
@@ -129,6 +130,11 @@ class _Trainer:
             eye.look(self.run(has_canary=bool(coin), seed=run_seed), self.pair.canary)
             for coin, run_seed in zip(included, seeds, strict=True)
         ]
+        self.names = self.names or set(glances[0].values)
+        if any(set(glance.values) != self.names for glance in glances):
+            raise InputError(
+                "train(records, seed) returned a model in some runs only: return one in every run, or in none."
+            )
         return included, glances
 
 
