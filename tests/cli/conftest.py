@@ -1,72 +1,35 @@
 """A folder with a small vector file and a table, and the command line called in it."""
 
-import dataclasses
+import csv
 import io
-import re
-import types
 
 import numpy as np
 import pytest
-import typer
 
-from deniable.cli.main import app, main
-from tests.text.helpers import SPACE
+import deniable as dn
+from tests.commands import run
 
+WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
 TABLE = 'id,text,note\r\na1,"The food, in London, was great",007\r\nb2,zork and the dog,"x ""y"""\r\n'
-
-
-@dataclasses.dataclass(frozen=True)
-class Result:
-    """What a command did."""
-
-    code: int
-    out: bytes
-    err: str
-
-    @property
-    def text(self):
-        return self.out.decode()
-
-    @property
-    def prose(self):
-        """The text of a help page without its boxes and line breaks."""
-        return " ".join(re.sub(r"[│╭╮╰╯─]", " ", self.text).split()).replace("- ", "-")
+REQUESTS = [
+    f"show me all {what} from {where} to dallas" for what in ("flights", "fares") for where in ("boston", "rome")
+]
 
 
 @pytest.fixture
 def place(tmp_path, monkeypatch):
     """Return the working folder: space.npz, in.csv, and nothing else."""
     monkeypatch.chdir(tmp_path)
-    np.savez(tmp_path / "space.npz", words=np.array(SPACE.words), vectors=SPACE.vectors)
+    vectors = np.random.default_rng(5).normal(size=(len(WORDS), 3))
+    np.savez(tmp_path / "space.npz", words=np.array(WORDS), vectors=vectors)
     (tmp_path / "in.csv").write_bytes(TABLE.encode())
     return tmp_path
 
 
-@pytest.fixture(scope="session")
-def command_line():
-    """Return the command line as typer builds it, which takes longer than most commands on small tables."""
-    return typer.main.get_command(app)
-
-
 @pytest.fixture
-def call(place, monkeypatch, command_line):  # noqa: ARG001 - commands run in the folder
-    """Return a function that calls a command in the folder, with bytes for its standard input."""
-
-    monkeypatch.setattr("typer.main.get_command", lambda _: command_line)
-    monkeypatch.setattr("typer.rich_utils.MAX_WIDTH", 100)
-    monkeypatch.setattr("deniable.cli.progress.read_clock", lambda: 0.0)  # no line is due, however slow the machine
-
-    def calling(*arguments, stdin=b""):
-        out, err = io.BytesIO(), io.StringIO()
-        with monkeypatch.context() as patch:
-            stdout = io.TextIOWrapper(out, encoding="utf-8", write_through=True)
-            patch.setattr("sys.stdout", stdout)
-            patch.setattr("sys.stderr", err)
-            patch.setattr("sys.stdin", types.SimpleNamespace(buffer=io.BytesIO(stdin)))
-            code = main([str(argument) for argument in arguments])
-            return Result(code, out.getvalue(), err.getvalue())
-
-    return calling
+def call(place):  # noqa: ARG001 - commands run in the folder
+    """Return the function that calls a command in the folder, with bytes for its standard input."""
+    return run
 
 
 @pytest.fixture
@@ -78,6 +41,16 @@ def privatize(call):
         return call("privatize", *basic, *options, stdin=stdin)
 
     return privatizing
+
+
+@pytest.fixture(scope="session")
+def rewriter(tmp_path_factory):
+    """Return the file of a model that rewrites texts of up to 12 tokens, trained for a moment."""
+    options = dn.rewriting.RewriterOptions(latent=8, hidden=12, embedding=6, epochs=1)
+    model = dn.rewriting.fit_rewriter(REQUESTS * 3, REQUESTS, options, limit=12, seed=3)
+    path = tmp_path_factory.mktemp("rewriter") / "model.pt"
+    dn.texts.save_model(model, path)
+    return path.read_bytes()
 
 
 @pytest.fixture
@@ -109,3 +82,8 @@ def refused(place):
 def snapshot(folder):
     """Return the files of a folder, hidden ones too, with what they hold."""
     return {path.name: path.read_bytes() if path.is_file() else None for path in sorted(folder.iterdir())}
+
+
+def read_rows(data):
+    """Return the rows of a csv, its header too."""
+    return list(csv.reader(io.StringIO(data.decode(), newline="")))

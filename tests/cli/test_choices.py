@@ -1,72 +1,69 @@
-"""The names that options offer are those of the registries."""
+"""The names that options offer are those that the package knows, by what it says of a name that it does not know."""
 
-from typing import get_args
+import inspect
+import re
+import typing
 
+import numpy as np
 import pytest
 
+import deniable as dn
 from deniable.cli import choices
-from deniable.measure.classifiers import CLASSIFIERS
-from deniable.models.images.networks import IMAGE_NETWORKS
-from deniable.models.text.attacks import TEXT_ATTACKS
-from deniable.models.text.networks import PRIVATE_TEXT_NETWORKS, TEXT_NETWORKS
-from deniable.models.text.training import TEXT_TRAINING_METHODS
-from deniable.registry.methods import REWRITING_METHODS
-from deniable.registry.trainers import IMAGE_TRAINERS
-from deniable.registry.vectors import VECTOR_MECHANISMS
-from deniable.registry.words import WORD_MECHANISMS
-from deniable.rewriting.methods.base import VectorMethod
-from deniable.space.metrics import METRICS
-from deniable.text.escapes import Escapes
-from deniable.text.tables import TABLE_FORMATS
-from tests.rewriting.untrained import untrained
+
+TEXTS = {"texts": ["a b", "c"] * 5, "private_versions": {"new": ["a b", "c"] * 5}, "codes": [0, 1] * 5, "folds": 2}
+
+
+@pytest.fixture(scope="module")
+def space():
+    """Return a space of three words."""
+    return dn.Space(["a", "b", "c"], [[0.0, 1.0], [1.0, 0.0], [2.0, 2.0]])
+
+
+def list_values(function, parameter):
+    """Return the values that the type of a parameter lists."""
+    annotation = inspect.signature(function).parameters[parameter].annotation
+    return {value for part in (annotation, *typing.get_args(annotation)) for value in typing.get_args(part) or (part,)}
+
+
+def test_choices_of_functions():
+    """Whatever a function takes by name can be chosen, and nothing else."""
+    assert {*choices.ImageKind} == {*dn.images.IMAGE_TRAINERS}
+    assert {*choices.SearchName} == {*dn.texts.TEXT_ATTACKS}
+    for choice, function, parameter in (
+        (choices.EscapesName, dn.Release, "unescape"),
+        (choices.UnknownWordHandling, dn.Release, "unknown"),
+        (choices.CaseHandling, dn.Release, "case"),
+        (choices.TrainingMethodName, dn.audit_training, "method"),
+        (choices.TrainingNoiseName, dn.audit_training, "noise"),
+    ):
+        assert {*choice} <= {value for value in list_values(function, parameter) if isinstance(value, str)}
+    assert {*choices.GameName} == list_values(dn.audit, "method") - {"candidates"}
 
 
 @pytest.mark.parametrize(
-    ("choice", "names"),
+    ("choice", "further", "ask"),
     [
-        (choices.MechanismName, ["auto", *WORD_MECHANISMS]),
-        (choices.TunedMechanismName, ["auto", "best", *WORD_MECHANISMS]),
-        (choices.VerifiedMechanismName, ["auto", *WORD_MECHANISMS, *VECTOR_MECHANISMS]),
-        (choices.MetricName, METRICS),
-        (choices.TableFormatName, TABLE_FORMATS),
-        (choices.RewritingMethodName, REWRITING_METHODS),
-        (choices.ClassifierName, CLASSIFIERS),
-        (choices.ImageKind, IMAGE_TRAINERS),
-        (choices.NetworkName, IMAGE_NETWORKS),
-        (choices.TextKind, ["dp-linear", *PRIVATE_TEXT_NETWORKS, *TEXT_NETWORKS]),
-        (choices.TextTraining, TEXT_TRAINING_METHODS),
-        (choices.SearchName, TEXT_ATTACKS),
-        (choices.EscapesName, get_args(Escapes)),
+        (choices.MechanismName, set(), lambda space: dn.mechanism("zork", space, epsilon=1.0)),
+        (choices.TunedMechanismName, {"best"}, lambda space: dn.mechanism("zork", space, epsilon=1.0)),
+        (choices.MetricName, set(), lambda space: dn.Space(space.words, space.vectors, metric="zork")),
+        (choices.RewritingMethodName, set(), lambda _: dn.rewriting_method("zork", None, epsilon=1.0)),
+        (choices.ClassifierName, set(), lambda _: dn.measure.measure_utility(**TEXTS, classifier="zork")),
+        (choices.TextTraining, set(), lambda _: dn.texts.TextTrainingOptions(method="zork")),
+        (
+            choices.TextKind,
+            {"dp-linear", "dp-fasttext"},
+            lambda space: dn.texts.fit_text_model(
+                "zork",
+                space,
+                dn.texts.Documents(dn.texts.tokenize_texts(space, ["a", "b"]).texts, np.array([0, 1]), ("x", "y")),
+                dn.texts.TextTrainingOptions(),
+            ),
+        ),
     ],
 )
-def test_choices_are_the_names_of_a_registry(choice, names):
+def test_choices_are_the_names_of_a_registry(space, choice, further, ask):
     """Whatever is registered can be chosen, and nothing else."""
-    assert sorted(choice) == sorted(names)
-
-
-def test_games():
-    """Every game of an audit can be chosen but the one whose inputs no command takes."""
-    from deniable.auditing.games import AuditMethod
-
-    assert {*choices.GameName} == {*get_args(AuditMethod)} - {"candidates"}
-
-
-def test_audits_of_training():
-    """Every method and kind of noise can be chosen."""
-    from deniable.auditing.training.audit import TrainingMethod
-    from deniable.auditing.training.bounds import NoiseKind
-
-    assert {*choices.TrainingMethodName} == {*get_args(TrainingMethod)}
-    assert {*choices.TrainingNoiseName} == {*get_args(NoiseKind)}
-
-
-def test_methods_to_train_with():
-    """Rewriting methods to train with are those that add noise to a vector, but for the refuted sampler of DPText."""
-    model = untrained()
-    vector_methods = {
-        name
-        for name, make in REWRITING_METHODS.items()
-        if isinstance(make(model, epsilon=5.0, **({"delta": 1e-5} if name == "adept-gaussian" else {})), VectorMethod)
-    }
-    assert {*choices.TrainableMethodName} <= vector_methods
-    assert vector_methods - {*choices.TrainableMethodName} == {"dptext"}
+    with pytest.raises(dn.InputError) as caught:
+        ask(space)
+    names = re.split(r"one of |Known: ", str(caught.value))[1].partition(". ")[0]
+    assert {*choice} == {*re.findall(r"[a-z0-9-]+", names.partition(", or a function")[0])} | further

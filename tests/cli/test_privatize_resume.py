@@ -10,32 +10,35 @@ import resource
 import signal
 import subprocess
 import sys
-import time
 from pathlib import Path
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from tests.text.helpers import WORDS
+from tests.cli.conftest import WORDS
+from tests.cli.programs import finish, start, wait_until
 
+deep = pytest.mark.deep
 KEY = bytes(range(32))
 ROWS = 60
 WINDOWS = 30
-SLOW = (
-    "import sys, time\n"
-    "from deniable.cli.start import run\n"
-    "from deniable.text.release import Release\n"
-    "from deniable.text.tables import layout\n"
-    "layout.MAX_BATCH_CHARACTERS = 600\n"
-    "privatize_cells = Release.privatize_cells\n"
-    "def draw_slowly(*arguments, **options):\n"
-    "    time.sleep(0.03)\n"
-    "    return privatize_cells(*arguments, **options)\n"
-    "Release.privatize_cells = draw_slowly\n"
-    "run()\n"
-)
-"""The program, which takes a moment for each window of two rows."""
+PROGRAM = """
+import os, time
+from deniable.cli.start import run
+from deniable.text.release import Release
+from deniable.text.tables import layout
+layout.MAX_BATCH_CHARACTERS = 600
+privatize_cells, drawn = Release.privatize_cells, []
+def draw(*arguments, **options):
+    drawn.append(1)
+    if len(drawn) == int(os.environ["STOP_AT"]):
+        time.sleep(600)
+    return privatize_cells(*arguments, **options)
+Release.privatize_cells = draw
+run()
+"""
+"""The program, with windows of two rows, at one of which it waits for a signal."""
 
 
 def make_table(kind):
@@ -52,84 +55,72 @@ def make_table(kind):
     return gzip.compress(data, mtime=0) if kind == "csv.gz" else data
 
 
-def start(place, kind, *options, output="out", **settings):
-    """Start a run."""
-    command = [sys.executable, "-c", SLOW, "privatize", f"in.{kind}", "--space", "space.npz", "--epsilon", "2"]
-    command += ["--id", "id", "-o", f"{output}.{kind}", *options]
-    return subprocess.Popen(command, cwd=place, stdout=subprocess.PIPE, stderr=subprocess.PIPE, **settings)
-
-
-def finish(process):
-    _, err = process.communicate(timeout=120)
-    return process.returncode, err.decode()
-
-
-def kill_after(process, journal, windows):
-    """Kill a run when it has kept so many windows."""
-    deadline = time.monotonic() + 60
-    while len(list(journal.glob("window-*"))) < windows:
-        assert process.poll() is None, process.stderr.read()
-        assert time.monotonic() < deadline
-        time.sleep(0.005)
-    process.send_signal(signal.SIGKILL)
-    process.communicate(timeout=60)
-
-
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "csv.gz"])
-def test_a_run_that_is_killed_goes_on(place, kind):
-    """Killed twice at windows that chance chooses, a keyed run ends with the bytes of an undisturbed one."""
-    (place / f"in.{kind}").write_bytes(make_table(kind))
+@pytest.fixture
+def begin(place):
+    """Return a function that starts a run of a table of a kind, which waits for a signal at a window, if at all."""
     (place / "k").write_bytes(KEY)
-    assert finish(start(place, kind, "--key-file", "k", output="plain"))[0] == 0
-    journal, chance = place / f".out.{kind}.journal", random.Random(kind)
-    windows = sorted(chance.sample(range(1, WINDOWS - 3), 2))
-    for count in windows:
-        kill_after(start(place, kind, "--key-file", "k", "--resume"), journal, count)
-    before = {path.name: path.stat().st_mtime_ns for path in journal.glob("window-*")}
-    code, err = finish(start(place, kind, "--key-file", "k", "--resume"))
+
+    def beginning(kind, *options, output="out", stop_at=0):
+        (place / f"in.{kind}").write_bytes(make_table(kind))
+        command = [sys.executable, "-c", PROGRAM, "privatize", f"in.{kind}", "--space", "space.npz", "--epsilon", "2"]
+        environment = {**os.environ, "STOP_AT": str(stop_at)}
+        return start([*command, "--id", "id", "-o", f"{output}.{kind}", *options], place, env=environment)
+
+    return beginning
+
+
+@pytest.fixture
+def end_at(begin, place):
+    """Return a function that sends a signal to a run when it is at a window, and says how it ended."""
+
+    def ending(window, kind, *options, number=signal.SIGKILL):
+        process, journal = begin(kind, *options, stop_at=window), place / f".out.{kind}.journal"
+        kept = len(list(journal.glob("window-*")))
+        wait_until(process, lambda: len(list(journal.glob("window-*"))) >= kept + window - 1)
+        process.send_signal(number)
+        return finish(process)
+
+    return ending
+
+
+@pytest.mark.parametrize("kind", ["csv", *(pytest.param(kind, marks=deep) for kind in ("jsonl", "parquet", "csv.gz"))])
+def test_a_run_that_is_killed_goes_on(begin, end_at, privatize, place, kind):
+    """Killed where chance has it, a keyed run ends with the bytes of an undisturbed one, and leaves no journal."""
+    end_at(random.Random(kind).randrange(2, WINDOWS), kind, "--key-file", "k", "--resume")
+    code, _, err = finish(begin(kind, "--key-file", "k", "--resume"))
     assert (code, err.splitlines()[0]) == (0, f"resuming from .out.{kind}.journal")
-    assert len(before) >= windows[-1]
-    assert (place / f"out.{kind}").read_bytes() == (place / f"plain.{kind}").read_bytes()
-    certificates = [(place / f"{name}.{kind}.certificate.json").read_bytes() for name in ("out", "plain")]
-    assert certificates[0] == certificates[1]
+    assert privatize("--id", "id", "--key-file", "k", source=f"in.{kind}", output=f"plain.{kind}").code == 0
+    for ending in ("", ".certificate.json"):
+        first, second = ((place / f"{name}.{kind}{ending}").read_bytes() for name in ("out", "plain"))
+        assert first == second
     assert [path.name for path in place.iterdir() if path.name.startswith(".")] == []
 
 
+@deep
 @pytest.mark.parametrize("kind", ["csv", "parquet"])
-def test_a_run_without_a_key_goes_on(place, kind):
+def test_a_run_without_a_key_goes_on(begin, end_at, place, kind):
     """Without a key file the journal keeps the run's key: what was drawn before the kill stays as it was."""
-    (place / f"in.{kind}").write_bytes(make_table(kind))
     journal = place / f".out.{kind}.journal"
-    kill_after(start(place, kind, "--resume"), journal, 7)
+    end_at(7, kind, "--resume")
     key = (journal / "run.key").read_bytes()
     kept = {path.name: path.read_bytes() for path in journal.glob("window-*")}
-    kill_after(start(place, kind, "--resume"), journal, 15)
+    end_at(8, kind, "--resume")
     assert (journal / "run.key").read_bytes() == key
     assert {name: (journal / name).read_bytes() for name in kept} == kept
-    assert finish(start(place, kind, "--resume"))[0] == 0
+    assert finish(begin(kind, "--resume"))[0] == 0
     assert [path.name for path in place.iterdir() if path.name.startswith(".")] == []
     certificate = json.loads((place / f"out.{kind}.certificate.json").read_text())
     assert certificate["noise"].startswith("fresh noise")
 
 
-def test_a_run_that_is_interrupted_says_how_to_go_on(place):
+@deep
+def test_a_run_that_is_interrupted_says_how_to_go_on(begin, end_at):
     """A signal ends a run with one line that names the journal, which stays; without --resume it is not overlooked."""
-    (place / "in.csv").write_bytes(make_table("csv"))
-    process = start(place, "csv", "--resume")
-    deadline = time.monotonic() + 60
-    while not (place / ".out.csv.journal" / "window-2").exists():
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGTERM)
-    code, err = finish(process)
-    assert (code, err) == (
-        2,
-        "deniable: interrupted: run the same command again to resume from '.out.csv.journal'.\n",
-    )
-    code, err = finish(start(place, "csv"))
-    assert code == 2
-    assert "resume it with --resume, or remove the journal with --force" in err
-    assert finish(start(place, "csv", "--resume"))[0] == 0
+    message = "deniable: interrupted: run the same command again to resume from '.out.csv.journal'.\n"
+    assert end_at(3, "csv", "--resume", number=signal.SIGTERM) == (2, "", message)
+    code, _, err = finish(begin("csv"))
+    assert (code, "resume it with --resume, or remove the journal with --force" in err) == (2, True)
+    assert finish(begin("csv", "--resume"))[0] == 0
 
 
 @pytest.fixture
@@ -143,38 +134,29 @@ def small_disk(tmp_path_factory):
     subprocess.run(["umount", str(folder)], check=True)
 
 
+@deep
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "csv.gz"])
-def test_a_full_disk(place, small_disk, kind):
+def test_a_full_disk(begin, place, small_disk, kind):
     """A disk that fills up ends the run in one line; with some space again it goes on to the bytes of another run."""
-    (place / f"in.{kind}").write_bytes(make_table(kind))
-    (place / "k").write_bytes(KEY)
-    assert finish(start(place, kind, "--key-file", "k", output="plain"))[0] == 0
-    filler = small_disk / "filler"
-    target = small_disk / "out"
-    size = (512 - 40) << 10  # leaves room for some windows of 4 kB
-    filler.write_bytes(bytes(size))
+    assert finish(begin(kind, "--key-file", "k", output="plain"))[0] == 0
+    (small_disk / "filler").write_bytes(bytes((512 - 40) << 10))  # leaves room for some windows of 4 kB
     options = ("--key-file", "k", "--resume", "--certificate", "c.json")
-    code, err = finish(start(place, kind, *options, output=str(target)))
+    code, _, err = finish(begin(kind, *options, output=str(small_disk / "out")))
     assert (code, len(err.splitlines())) == (2, 1)
     assert err.startswith(f"deniable: {os.strerror(errno.ENOSPC)}: run the same command again to resume from ")
     assert sorted(path.name for path in small_disk.iterdir()) == [f".out.{kind}.journal", "filler"]
-    filler.unlink()
-    code, err = finish(start(place, kind, *options, output=str(target)))
-    assert (code, err.splitlines()[0]) == (0, f"resuming from {small_disk / f'.out.{kind}.journal'}")
-    assert Path(f"{target}.{kind}").read_bytes() == (place / f"plain.{kind}").read_bytes()
+    (small_disk / "filler").unlink()
+    assert finish(begin(kind, *options, output=str(small_disk / "out")))[0] == 0
+    assert Path(small_disk, f"out.{kind}").read_bytes() == (place / f"plain.{kind}").read_bytes()
 
 
-def test_a_limit_on_the_size_of_files(place):
+@deep
+def test_a_limit_on_the_size_of_files(begin):
     """Where no file may grow as large as the output, the run ends in one line, and goes on without that limit."""
-    (place / "in.csv").write_bytes(make_table("csv"))
-
-    def limit_files():
-        signal.signal(signal.SIGXFSZ, signal.SIG_IGN)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (2000, resource.RLIM_INFINITY))
-
-    code, err = finish(start(place, "csv", "--resume", preexec_fn=limit_files))
-    assert code == 2
-    assert err == (
-        f"deniable: {os.strerror(errno.EFBIG)}: run the same command again to resume from '.out.csv.journal'.\n"
-    )
-    assert finish(start(place, "csv", "--resume"))[0] == 0
+    before = resource.getrlimit(resource.RLIMIT_FSIZE)
+    process = begin("csv", "--resume")
+    resource.prlimit(process.pid, resource.RLIMIT_FSIZE, (2000, before[1]))
+    code, _, err = finish(process)
+    assert (code, err.count("\n")) == (2, 1)
+    assert err.startswith(f"deniable: {os.strerror(errno.EFBIG)}: run the same command again to resume from ")
+    assert finish(begin("csv", "--resume"))[0] == 0

@@ -1,0 +1,1 @@
+"""The catalogue of wordings: what every command says where something is wrong."""
