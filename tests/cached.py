@@ -2,8 +2,8 @@
 
 import hashlib
 
-from deniable.core.cache import SECRET_FILE
-
+SECRET_FILE = "secret"
+"""Name of the file that holds the secret of a cache folder."""
 CODE = 32
 """Bytes of the code before a cached content."""
 

@@ -28,14 +28,16 @@ SMALL_WORDS = tuple(first + second for first in _FIRST for second in _SECOND)
 
 MAXIMUM_PROCESSES = 8
 """Each holds about 1 GB."""
+FEW_FILES = 10
 LONG_TESTS = ("tests/test_container.py", "tests/test_howto.py", "tests/test_docs.py", "tests/test_contributing.py")
 """Where single tests take long: run first, so that no process is left alone with one of them at the end."""
 
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_auto_num_workers(config):
-    """Share folders of tests among all processors; run single files and tests in this process, for a debugger."""
-    if not any(Path(str(argument).partition("::")[0]).is_dir() for argument in config.args):
+    """Share folders and long lists of tests among all processors; run a few files in this process, for a debugger."""
+    paths = [Path(str(argument).partition("::")[0]) for argument in config.args]
+    if len(paths) <= FEW_FILES and not any(path.is_dir() for path in paths):
         return 0
     for variable in ("OPENBLAS_NUM_THREADS", "OMP_NUM_THREADS"):  # of the processes, and of programs that they start
         os.environ.setdefault(variable, "1")

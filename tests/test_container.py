@@ -200,6 +200,7 @@ def image():
             folder.chmod(0o755)
 
 
+@pytest.mark.deep
 def test_the_image_serves_and_its_volume_is_read_again(image):
     """A start that is stopped while it prepares; one that computes; one that finds all in the volume."""
     package, volume = image.root / "opt", image.root / "var" / "lib" / "deniable"

@@ -9,10 +9,11 @@ from pathlib import Path
 
 import pytest
 
+pytestmark = pytest.mark.deep
 ROOT = Path(__file__).parents[1]
 CONTRIBUTING = (ROOT / "CONTRIBUTING.md").read_text(encoding="utf-8")
 COPIED = ("src", "tests", "docs", ".ci", "pyproject.toml", "zensical.toml", "CONTRIBUTING.md")
-PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider")
+PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-n", "0")
 UNFINISHED = ("*.tmp.*", "*.pyc.*")
 """Compiled code that another process is about to write."""
 REGISTRY = "src/deniable/registry/word_mechanisms.py"
@@ -24,8 +25,9 @@ NOTICING_TESTS = (
     "tests/test_package.py::test_stub_and_package_agree",
     "tests/test_package.py::test_every_public_name_resolves",
     "tests/test_package.py::test_public_members_are_documented",
-    "tests/cli/test_main.py::test_shell_completion_lists_choices",
-    "tests/cli/test_privatize_refusals.py",
+    "tests/cli/test_processes.py::test_shell_completion_lists_choices",
+    "tests/cli/test_privatize.py::test_mechanisms_and_metrics",
+    "tests/catalogue",
     "tests/cli/audit/test_mechanism.py::test_help",
 )
 

@@ -53,7 +53,7 @@ def run_code(code, namespace):
 
 def drop_progress(output):
     """Return what a command printed without lines of progress, of which slow machines print more."""
-    return re.sub(r"^[a-z]+: (?:\d+ s so far|pass \d+, .*)\n", "", output, flags=re.MULTILINE)
+    return re.sub(r"^[a-z]+: (?:\d+ (?:s|min) so far|pass \d+, .*)\n", "", output, flags=re.MULTILINE)
 
 
 def hide_seconds(line):
@@ -72,6 +72,7 @@ def workplace(tmp_path, monkeypatch):
             os.kill(int(file.read_text("ascii")), signal.SIGKILL)
 
 
+@pytest.mark.deep
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
 def test_a_page_works_from_top_to_bottom(page, workplace):
     """Titled blocks are files; commands and code run in order; a text block's lines are in the output above it.

@@ -1,4 +1,4 @@
-"""The bounds of the guessing games, held against exact laws of all that can happen."""
+"""Guessing games: how sure a guess may be, and bounds held against exact laws of all that can happen."""
 
 import bisect
 import itertools
@@ -14,6 +14,7 @@ from deniable.auditing import bounds
 from deniable.auditing.games import Score, make_coin_game, make_identification_game, make_pooled_game
 
 ALPHA = 0.05
+deep = pytest.mark.deep
 LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
 GAMES = {
     "coin": make_coin_game((0, 1), 1.0),
@@ -54,9 +55,39 @@ def critical(holds, total):
     return bisect.bisect_left(range(total + 1), True, key=holds)
 
 
+# Caps.
+
+
+@settings(max_examples=30)
+@given(st.data(), st.integers(2, 4), st.integers(2, 5))
+def test_no_guess_is_surer_than_its_cap(data, inputs, outputs):
+    """Under a uniform prior no output of any law makes any input likelier than the cap at its own distances."""
+    cells = st.lists(st.integers(1, 1000), min_size=outputs, max_size=outputs)
+    law = np.array([data.draw(cells) for _ in range(inputs)], dtype=float)
+    law /= law.sum(axis=1, keepdims=True)
+    apart = np.abs(np.log(law[:, None, :] / law[None, :, :])).max(axis=2) + 1e-3 * (1 - np.eye(inputs))
+    caps = make_identification_game(tuple(range(inputs)), (apart + apart.T) / 2).caps(1.0)[0]
+    assert (law / law.sum(axis=0) <= caps[:, None] * (1 + 1e-12)).all()
+
+
+@pytest.mark.parametrize(("inputs", "epsilon"), [(2, 1.0), (3, 0.5), (8, 2.0), (50, 4.0)])
+def test_randomized_response_attains_the_cap(inputs, epsilon):
+    """Where every output keeps its input with the largest odds, the cap is the chance of a right guess."""
+    kept = math.exp(epsilon) / (math.exp(epsilon) + inputs - 1)
+    game = make_identification_game(tuple(range(inputs)), 1.0 - np.eye(inputs))
+    assert game.caps(epsilon) == pytest.approx(np.full((1, inputs), kept), rel=1e-14)
+
+
+@pytest.mark.parametrize(("epsilon", "distance"), [(1.0, 800.0), (1e6, 1e6), (1e200, 1e200)])
+def test_a_claim_beyond_floats_allows_everything(epsilon, distance):
+    """However large epsilon d is, nothing overflows: every guess may be right."""
+    assert (make_coin_game((0, 1), distance).caps(epsilon) == 1).all()
+
+
 # Tails.
 
 
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.integers(0, 4), st.floats(0, 1)), min_size=4, max_size=4), st.integers(-1, 18))
 def test_the_tail_is_that_of_all_outcomes(cells, right):
     """The tail of a sum of unequal Bernoullis is that of the convolution, term by term."""
@@ -81,8 +112,8 @@ def test_beyond_the_exact_tail_the_bound_is_above_it(name, monkeypatch):
 # The fixed bound.
 
 
-@pytest.mark.parametrize(("right", "guesses"), [(10, 10), (80, 100), (700, 1000), (60, 100)])
-@pytest.mark.parametrize("distance", [0.2, 1.0, 6.0])
+@pytest.mark.parametrize(("right", "guesses"), [(10, 10), (80, 100), (700, 1000)])
+@pytest.mark.parametrize("distance", [0.2, 6.0])
 def test_equal_caps_are_clopper_and_pearson(right, guesses, distance):
     """For two inputs the bound is logit(BetaInv(alpha; v, r - v + 1)) / d."""
     game = make_coin_game((0, 1), distance)
@@ -91,9 +122,19 @@ def test_equal_caps_are_clopper_and_pearson(right, guesses, distance):
     assert bound == pytest.approx(max(special.logit(least), 0) / distance, rel=1e-9)
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("total", [5, 40, 150])
-@pytest.mark.parametrize("epsilon", [0.0, 0.4, 1.0, 2.5])
+@pytest.mark.parametrize(
+    ("name", "total", "epsilon"),
+    [
+        *((name, 40, 0.4) for name in GAMES),
+        ("pooled", 150, 1.0),
+        *(
+            pytest.param(name, total, epsilon, marks=deep)
+            for name in GAMES
+            for total in (5, 40, 150)
+            for epsilon in (0.0, 0.4, 1.0, 2.5)
+        ),
+    ],
+)
 def test_the_bound_is_above_the_truth_no_oftener_than_alpha(name, total, epsilon):
     """Summed over all outcomes, when every guess is right as often as the truth allows: exact coverage."""
     game = GAMES[name]
@@ -125,7 +166,7 @@ def test_no_guesses_give_no_bound():
         assert math.isinf(bounds.compute_anytime_detectable_epsilon(game, none, 1.0, ALPHA))
 
 
-@pytest.mark.parametrize("unit", [1e-9, 1e-7, 1e-3, 1e3])
+@pytest.mark.parametrize("unit", [1e-9, 1e3])
 def test_bounds_scale_with_the_unit_of_distance(unit):
     """In other units of distance the bounds are the same losses: epsilon d does not change."""
     near, far = make_coin_game((0, 1), 1.0), make_coin_game((0, 1), unit)
@@ -151,16 +192,7 @@ def test_a_leak_of_probability_delta_is_no_false_alarm(epsilon, delta, total):
     assert law @ above <= ALPHA
 
 
-def test_a_leak_that_is_not_claimed_is_found():
-    """The same leak against delta = 0 is refuted more often than alpha: the set-aside is what protects the claim."""
-    game, total = GAMES["coin"], 120
-    guesses = np.array([[total, 0]])
-    law = stats.binom.pmf(np.arange(total + 1), total, 0.3 + 0.7 * special.expit(1.0))
-    above = [bounds.compute_lower_bound(game, scored(v, guesses), ALPHA) > 1 for v in range(total + 1)]
-    assert law @ above > 0.5
-
-
-@pytest.mark.parametrize("distances", [(0.3, 2.0), (2.0, 0.3), (40.0, 50.0), (50.0, 40.0)])
+@pytest.mark.parametrize("distances", [(0.3, 2.0), (50.0, 40.0)])
 def test_what_is_set_aside_is_the_cautious_choice(distances):
     """No other way to take away the guesses that a leak may explain leaves a larger tail, whatever the distances."""
     game = make_pooled_game((0, 1, 2, 3), [(0, 1), (2, 3)], list(distances))
@@ -177,8 +209,15 @@ def test_what_is_set_aside_is_the_cautious_choice(distances):
 # Anytime.
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("epsilon", [0.0, 1.0, 3.0])
+@pytest.mark.parametrize(
+    ("name", "epsilon"),
+    [
+        ("coin", 1.0),
+        ("pooled", 1.0),
+        ("line", 1.0),
+        *(pytest.param(name, epsilon, marks=deep) for name in GAMES for epsilon in (0.0, 1.0, 3.0)),
+    ],
+)
 def test_evidence_has_expectation_one_at_the_cap(name, epsilon):
     """Over all outcomes the e-value has mean 1 where guesses are right as often as the cap, and less where rarer."""
     game = GAMES[name]
@@ -197,13 +236,15 @@ def test_evidence_has_expectation_one_at_the_cap(name, epsilon):
         assert total == pytest.approx(mean, rel=1e-9) if mean else total < 1
 
 
-@pytest.mark.parametrize("epsilon", [0.0, 1.0])
-def test_looking_after_every_trial_keeps_the_level(epsilon):
-    """The probability that 400 looks, one after each trial, ever convince of what is false is at most alpha."""
+@pytest.mark.parametrize(
+    ("epsilon", "looks"), [(1.0, 150), *(pytest.param(epsilon, 400, marks=deep) for epsilon in (0.0, 1.0))]
+)
+def test_looking_after_every_trial_keeps_the_level(epsilon, looks):
+    """The probability that many looks, one after each trial, ever convince of what is false is at most alpha."""
     game, needed = GAMES["coin"], math.log(1 / ALPHA)
     cap = float(game.caps(epsilon)[0, 0])
     alive, crossed = np.ones(1), 0.0  # by number of right guesses, of those never convinced
-    for trial in range(1, 401):
+    for trial in range(1, looks + 1):
         alive = np.append(alive * (1 - cap), 0) + np.append(0, alive * cap)
         guesses = np.array([[trial, 0]])
         for right in range(trial, -1, -1):  # evidence grows with right guesses
@@ -216,6 +257,7 @@ def test_looking_after_every_trial_keeps_the_level(epsilon):
     assert ALPHA / 10 < crossed <= ALPHA
 
 
+@settings(max_examples=20)
 @given(st.sampled_from(sorted(GAMES)), st.data())
 def test_evidence_falls_as_epsilon_grows(name, data):
     """So the epsilons that are refuted are all below a bound, at which the evidence is what alpha asks for."""
@@ -230,27 +272,21 @@ def test_evidence_falls_as_epsilon_grows(name, data):
     assert (bound > 0) == (values[0] >= math.log(20))
 
 
-@settings(max_examples=40)
-@given(st.integers(20, 400), st.floats(0, 1))
-def test_the_anytime_bound_costs_some_and_not_all(guesses, share):
-    """The bound that holds at all times is below the one for a fixed number, and above zero not much later."""
-    game = GAMES["coin"]
-    score = scored(round(share * guesses), np.array([[guesses, 0]]))
-    fixed, anytime = bounds.compute_lower_bound(game, score, ALPHA), bounds.compute_anytime_bound(game, score, ALPHA)
-    assert anytime <= fixed
-    assert anytime > 0 or bounds.compute_lower_bound(game, score, ALPHA**3) == 0
-
-
 # Power.
 
 
-@pytest.mark.parametrize("name", GAMES)
-@pytest.mark.parametrize("delta", [0.0, 0.02])
+@pytest.mark.parametrize(
+    ("name", "delta"),
+    [
+        ("coin", 0.02),
+        ("line", 0.0),
+        *(pytest.param(name, 0.0, marks=deep) for name in GAMES),
+        *(pytest.param(name, 0.02, marks=deep) for name in ("coin", "far coin", "pooled")),
+    ],
+)
 def test_detectable_is_refuted_nine_times_in_ten(name, delta):
     """At the epsilon called detectable the outcomes that refute the claim have probability 90 %."""
     game, total, claim = GAMES[name], 200, 0.5
-    if delta and game.sets.shape[1] > 2:
-        pytest.skip("delta is for two inputs")
     guesses = spread(game, total)
     seen = bounds.compute_detectable_epsilon(game, guesses, claim, ALPHA, delta, total)
     least = critical(lambda v: bounds.compute_lower_bound(game, scored(v, guesses), ALPHA, delta) > claim, total)
@@ -275,9 +311,3 @@ def test_the_reference_figures_of_power():
         2, abs=0.15
     )
     assert bounds.compute_detectable_epsilon(GAMES["coin"], np.array([[beyond // 2, 0]]), 1.0, ALPHA) > 2.4
-
-
-def test_too_few_guesses_detect_nothing():
-    """Where all guesses right would not refute the claim, nothing is detectable."""
-    assert math.isinf(bounds.compute_detectable_epsilon(GAMES["far coin"], np.array([[10, 10]]), 1.0, ALPHA))
-    assert math.isinf(bounds.compute_anytime_detectable_epsilon(GAMES["far coin"], np.array([[10, 10]]), 1.0, ALPHA))

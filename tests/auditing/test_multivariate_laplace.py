@@ -5,7 +5,6 @@ import math
 
 import numpy as np
 import pytest
-from scipy.integrate import quad
 
 import deniable as dn
 from tests.contracts.statistics import THRESHOLD, fit, sample
@@ -13,6 +12,7 @@ from tests.contracts.statistics import THRESHOLD, fit, sample
 LINE = dn.Space([f"w{i}" for i in range(7)], [[-1.0], [-0.2], [0.0], [0.15], [0.9], [1.6], [2.0]])
 PLANE = dn.Space([f"w{i}" for i in range(12)], np.random.default_rng(12).normal(size=(12, 2)))
 EPSILON = 2.0
+deep = pytest.mark.deep
 FAR = 100.0
 """Half the side of the square that the cells of the plane are cut to: beyond lies a mass below 1e-19."""
 
@@ -86,19 +86,8 @@ def law_on_a_plane(space, epsilon):
 LAWS = {"line": (LINE, law_on_a_line), "plane": (PLANE, law_on_a_plane)}
 
 
-def test_mass_of_a_square():
-    """The mass of a polygon is that of a plain double integral, from inside, from outside and from far away."""
-    corners = np.array([[0.0, 0.0], [1.0, 0.0], [1.0, 1.0], [0.0, 1.0]])
-    x, w = (NODES + 1) / 2, WEIGHTS / 2
-    for centre in ([-0.5, 0.3], [2.0, 3.0], [-4.0, -0.1]):
-        radii = np.hypot(*np.meshgrid(x - centre[0], x - centre[1]))
-        plain = float(w @ (EPSILON**2 / (2 * math.pi) * np.exp(-EPSILON * radii)) @ w)
-        assert mass(corners, np.array(centre), EPSILON) == pytest.approx(plain, rel=1e-9)
-    assert mass(corners * 100 - 50, np.array([0.1, 0.2]), EPSILON) == pytest.approx(1.0, abs=1e-12)
-
-
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 6.0])
+@pytest.mark.parametrize("epsilon", [2.0, *(pytest.param(epsilon, marks=deep) for epsilon in (0.5, 6.0))])
 def test_the_claim_holds(name, epsilon):
     """The exact law keeps the claim of the theorem."""
     space, law = LAWS[name]
@@ -118,30 +107,10 @@ def test_the_claim_is_tight_on_a_line():
 
 
 @pytest.mark.parametrize("name", LAWS)
-@pytest.mark.parametrize("word", ["w0", "w3"])
+@pytest.mark.parametrize("word", ["w3", pytest.param("w0", marks=deep)])
 def test_the_sampler_has_that_law(name, word):
     """Draws fit the exact law, and draws with epsilon 30 % off do not."""
     space, law = LAWS[name]
     row = law(space, EPSILON)[space.index_of(word)]
     assert fit(sample(dn.MultivariateLaplace(space, epsilon=EPSILON), word), row) > THRESHOLD
     assert fit(sample(dn.MultivariateLaplace(space, epsilon=1.3 * EPSILON), word), row) < THRESHOLD
-
-
-@pytest.mark.parametrize(("epsilon", "times"), [(0.02, 5.0), (0.2, 2.8), (1.0, 1.6)])
-def test_a_direction_from_the_ball(epsilon, times):
-    """A direction drawn in the unit ball, not on the sphere, spends several times the claim on two words."""
-    space = dn.Space(["a", "b"], [[0.0], [1.0]])
-    # The noise is a uniform number of [-1, 1] times a radius of density epsilon exp(-epsilon r).
-    crossing = quad(lambda u: math.exp(-epsilon / (2 * u)) / 2, 0, 1, epsabs=1e-13)[0]
-    matrix = np.array([[1 - crossing, crossing], [crossing, 1 - crossing]])
-    verdict = dn.verify(matrix, space=space, epsilon=epsilon)
-    assert verdict.status == "refuted"
-    assert round(verdict.lower_bound / epsilon, 1) == times
-    assert round(verdict.epsilon / epsilon, 1) == times
-    assert verdict.witness.input == verdict.witness.output != verdict.witness.other
-
-
-def test_a_direction_from_the_sphere():
-    """On the same two words the sphere keeps the claim."""
-    space = dn.Space(["a", "b"], [[0.0], [1.0]])
-    assert dn.verify(law_on_a_line(space, 0.2), space=space, epsilon=0.2).status == "proved"

@@ -7,15 +7,14 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import deniable as dn
+from deniable import Gaussian, L1Ball, L2Ball
 from deniable.auditing.sensitivity import count_sensitivity_violations, find_farthest_pair, verify_sum_sensitivity
-from deniable.vectors import L1Ball, L2Ball
-from deniable.vectors.gaussian import compute_noise_ratio
+from tests.refusals import refuses
 
 RADIUS = 1.5
 
 
-@pytest.mark.parametrize("n", [1, 2, 3, 8, 16])
+@pytest.mark.parametrize("n", [1, 2, 8, pytest.param(16, marks=pytest.mark.deep)])
 def test_the_l2_clip_reaches_theorem_5_1(n):
     """The search finds the l1 sensitivity 2 C sqrt(n) of the l2 clip (Habernal 2021, Theorem 5.1), and no more."""
     found = find_farthest_pair(L2Ball(RADIUS).clip, n, order=1)
@@ -33,14 +32,6 @@ def test_the_norm_that_fits_the_ball_gives_two_radii(ball, order):
     assert 2 * RADIUS * (1 - 1e-6) <= found.distance <= 2 * RADIUS * (1 + 1e-15)
 
 
-def test_the_search_is_repeatable():
-    """The same seed finds the same pair; another starts elsewhere."""
-    once, again, other = (find_farthest_pair(L2Ball(1.0).clip, 3, seed=seed, starts=2) for seed in (1, 1, 2))
-    assert (once.x == again.x).all()
-    assert once.distance == again.distance
-    assert (once.x != other.x).any()
-
-
 @pytest.mark.parametrize("order", [1, 2])
 @pytest.mark.parametrize("workers", [1, 2])
 def test_violations_are_those_of_brute_force(order, workers):
@@ -54,13 +45,6 @@ def test_violations_are_those_of_brute_force(order, workers):
         assert found.violation_share == found.violation_count / found.pair_count
 
 
-def test_a_pair_just_as_far_as_claimed_is_covered():
-    """Only what is beyond the claim counts."""
-    points = np.array([[0.0, 0.0], [1.0, 1.0], [0.0, 2.5]])
-    assert count_sensitivity_violations(points, 2.0).violation_count == 2
-    assert count_sensitivity_violations(points, 2.5).violation_count == 0
-
-
 @pytest.mark.parametrize("law", ["uniform", "normal"])
 def test_most_clipped_pairs_are_beyond_adepts_claim(law):
     """At n = 32 almost all pairs of clipped vectors are farther apart than 2 C in l1 (Habernal 2021, Figure 1)."""
@@ -72,7 +56,7 @@ def test_most_clipped_pairs_are_beyond_adepts_claim(law):
 
 STEP = 2**36
 UNITS = [np.array(row) * STEP for row in ([3, 4, 0], [0, 0, 5], [0, -1, 0], [4, 0, 3])]
-RATIO = compute_noise_ratio(1.0, 1e-5)
+RATIO = Gaussian(epsilon=1.0, delta=1e-5, domain=L2Ball(0.5)).scale(1)
 """Noise of epsilon 1 on a sum of sensitivity 1."""
 
 
@@ -120,7 +104,7 @@ def test_a_unit_that_acts_through_the_others_is_seen():
 
 
 def test_some_neighbours_are_drawn():
-    """As many units as asked for are left out, each once, and another seed takes others."""
+    """As many units as asked for are left out, each once; without a seed no sum can know which."""
     lengths = []
 
     def count_calls(units):
@@ -131,54 +115,43 @@ def test_some_neighbours_are_drawn():
     assert sorted(lengths) == [3, 3, 3, 4]
     assert verdict.lower_bound == 0
     assert "3 of 4 units" in verdict.method
-    witnesses = {
-        verify_sum_sensitivity(sum_units, UNITS, 1, 1.0, neighbours=1, seed=seed).witness.other for seed in range(20)
-    }
-    assert len(witnesses) == 4
-
-
-def test_a_sum_does_not_know_which_neighbours_are_drawn():
-    """Without a seed the units that are left out are others in each run, so that no sum can be made for them."""
-    witnesses = {
-        verify_sum_sensitivity(sum_units, UNITS, 1, 1.0, neighbours=1).witness.other for _ in range(60)
-    }  # of four units: each is missed with a chance of 3e-8
-    assert len(witnesses) == 4
+    for seeds in (range(20), [None] * 60):  # of four units: each is missed with a chance of 3e-8
+        witnesses = {
+            verify_sum_sensitivity(sum_units, UNITS, 1, 1.0, neighbours=1, seed=seed).witness for seed in seeds
+        }
+        assert len({witness.other for witness in witnesses}) == 4
 
 
 @pytest.mark.parametrize(
-    ("call", "message"),
+    ("call", "value"),
     [
-        (lambda: count_sensitivity_violations(np.zeros((1, 3)), 1.0), r"at least two rows \(N, m\)"),
-        (lambda: count_sensitivity_violations(np.zeros(3), 1.0), r"at least two rows \(N, m\)"),
-        (lambda: count_sensitivity_violations(np.array([[0.0], [math.nan]]), 1.0), "finite numbers"),
-        (lambda: count_sensitivity_violations(np.array([[0], [1j]]), 1.0), "real numbers. Got entries of type complex"),
-        (
-            lambda: count_sensitivity_violations(np.array([[0], [None]]), 1.0),
-            "real numbers. Got entries of type object",
-        ),
-        (lambda: count_sensitivity_violations(np.ma.masked_array(np.eye(2), mask=np.eye(2)), 1.0), "a masked array"),
-        (lambda: find_farthest_pair(lambda x: np.ma.masked_greater(x, 0), 2), "Got a masked array: fill"),
-        (lambda: find_farthest_pair(lambda x: x + 1j, 2), "real numbers. Got entries of type complex128"),
-        (lambda: verify_sum_sensitivity(lambda _: np.ma.masked_equal([1, 2], 2), UNITS, 1, 1), "a masked array"),
-        (lambda: count_sensitivity_violations(np.zeros((2, 1)), 0.0), r"'claimed_sensitivity' .* Got 0\.0"),
-        (lambda: count_sensitivity_violations(np.zeros((2, 1)), math.inf), r"'claimed_sensitivity' .* Got inf"),
-        (lambda: count_sensitivity_violations(np.zeros((2, 1)), 1.0, order=3), "'order' .* 1 or 2.* Got 3"),
-        (lambda: verify_sum_sensitivity(sum_units, [], 1, 1), "Got no units"),
-        (lambda: verify_sum_sensitivity(sum_units, UNITS, 0, 1), "'bound' .* Got 0"),
-        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, math.inf), "'noise' .* Got inf"),
-        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, 1, delta=0), "'delta' .* Got 0"),
-        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, 1, neighbours=5), "'neighbours' .* Got 5"),
-        (lambda: verify_sum_sensitivity(lambda _: np.zeros(3), UNITS, 1, 1), "integers .* Got float64"),
-        (lambda: verify_sum_sensitivity(lambda _: np.array([2**62]), UNITS, 1, 1), r"below 2\^62"),
-        (lambda: verify_sum_sensitivity(lambda units: np.zeros(len(units), int), UNITS, 1, 1), "one length"),
-        (lambda: find_farthest_pair(L2Ball(1.0).clip, 0), "'dimension' .* Got 0"),
-        (lambda: find_farthest_pair(L2Ball(1.0).clip, 2, order=0), "'order' .* Got 0"),
-        (lambda: find_farthest_pair(lambda x: x[0], 2), r"finite rows \(k, m\)"),
-        (lambda: find_farthest_pair(lambda x: x * math.nan, 2), r"finite rows \(k, m\)"),
+        (lambda: count_sensitivity_violations(np.zeros((1, 3)), 1.0), "(N, m)"),
+        (lambda: count_sensitivity_violations(np.zeros(3), 1.0), "(N, m)"),
+        (lambda: count_sensitivity_violations(np.array([[0.0], [math.nan]]), 1.0), "finite"),
+        (lambda: count_sensitivity_violations(np.array([[0], [1j]]), 1.0), "complex"),
+        (lambda: count_sensitivity_violations(np.array([[0], [None]]), 1.0), "object"),
+        (lambda: count_sensitivity_violations(np.ma.masked_array(np.eye(2), mask=np.eye(2)), 1.0), "masked"),
+        (lambda: find_farthest_pair(lambda x: np.ma.masked_greater(x, 0), 2), "masked"),
+        (lambda: find_farthest_pair(lambda x: x + 1j, 2), "complex128"),
+        (lambda: verify_sum_sensitivity(lambda _: np.ma.masked_equal([1, 2], 2), UNITS, 1, 1), "masked"),
+        (lambda: count_sensitivity_violations(np.zeros((2, 1)), 0.0), "'claimed_sensitivity'"),
+        (lambda: count_sensitivity_violations(np.zeros((2, 1)), math.inf), "'claimed_sensitivity'"),
+        (lambda: count_sensitivity_violations(np.zeros((2, 1)), 1.0, order=3), "'order'"),
+        (lambda: verify_sum_sensitivity(sum_units, [], 1, 1), "units"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 0, 1), "'bound'"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, math.inf), "'noise'"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, 1, delta=0), "'delta'"),
+        (lambda: verify_sum_sensitivity(sum_units, UNITS, 1, 1, neighbours=5), "'neighbours'"),
+        (lambda: verify_sum_sensitivity(lambda _: np.zeros(3), UNITS, 1, 1), "float64"),
+        (lambda: verify_sum_sensitivity(lambda _: np.array([2**62]), UNITS, 1, 1), "2^62"),
+        (lambda: verify_sum_sensitivity(lambda units: np.zeros(len(units), int), UNITS, 1, 1), "length"),
+        (lambda: find_farthest_pair(L2Ball(1.0).clip, 0), "'dimension'"),
+        (lambda: find_farthest_pair(L2Ball(1.0).clip, 2, order=0), "'order'"),
+        (lambda: find_farthest_pair(lambda x: x[0], 2), "(k, m)"),
+        (lambda: find_farthest_pair(lambda x: x * math.nan, 2), "(k, m)"),
     ],
 )
-def test_refusals(call, message):
+def test_refusals(call, value):
     """What cannot be searched or counted is named in one line."""
-    with pytest.raises(dn.InputError, match=message) as raised:
+    with refuses(value):
         call()
-    assert "\n" not in str(raised.value)

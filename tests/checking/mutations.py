@@ -2,9 +2,7 @@
 
 import copy
 
-from deniable import InputError
-from deniable.checking import check_certificate
-from deniable.checking.document import format_path
+import deniable as dn
 
 
 def list_leaves(value, steps=()):
@@ -38,12 +36,31 @@ def mutate(document, steps, value):
 def try_check(document, *arguments, **options):
     """Return the result of a check; None where nothing could be computed, which one short line says."""
     try:
-        return check_certificate(document, *arguments, **options)
-    except InputError as error:
-        message = str(error)
-    assert "\n" not in message
-    assert len(message) < 600
+        return dn.check_certificate(document, *arguments, **options)
+    except dn.InputError as error:
+        line = f"{error}"
+    assert "\n" not in line
+    assert len(line) < 600
     return None
+
+
+def get_status(check, path):
+    """Return the status of one field."""
+    (field,) = [field for field in check.fields if field.path == path]
+    return field.status
+
+
+def list_wrong(check):
+    """Return the paths of what is contradicted."""
+    return [field.path for field in check.select("contradicted")]
+
+
+def check_as_written(document, *arguments, **options):
+    """Check that a document holds, and that each leaf has one status; return the check."""
+    check = dn.check_certificate(document, *arguments, **options)
+    assert (check.overall, check.select("contradicted")) == ("recomputed", [])
+    assert len({field.path for field in check.fields}) == len(check.fields) == len(list_leaves(document))
+    return check
 
 
 def check_mutations(document, *arguments, **options):
@@ -52,14 +69,14 @@ def check_mutations(document, *arguments, **options):
     A leaf that was changed must never count as recomputed.
     """
     unnoticed = set()
-    for steps in list_leaves(document):
-        value = document
+    fields = dn.check_certificate(document, *arguments, **options).fields
+    for steps, written in zip(list_leaves(document), fields, strict=True):
+        path, value = written.path, document
         for step in steps:
             value = value[step]
         check = try_check(mutate(document, steps, change(value)), *arguments, **options)
         if check is None:
             continue
-        path = format_path(steps)
         statuses = {field.status for field in check.fields if field.path.startswith(path)}
         same = {field.status for field in check.fields if field.path == path}
         assert "recomputed" not in (same or statuses), path

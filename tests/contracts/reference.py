@@ -3,7 +3,9 @@
 import numpy as np
 from scipy.sparse import csgraph
 
-from deniable.space.geodesic import CONVERSION, DEFAULT_NEIGHBOURS, UNIT
+DEFAULT_NEIGHBOURS = 10
+UNIT, CONVERSION = 2.0**-7, 0.75
+"""A geodesic length is a whole number of units; an edge has 0.75 of its Euclidean length, rounded up."""
 
 
 def geodesic(vectors, neighbours=DEFAULT_NEIGHBOURS):

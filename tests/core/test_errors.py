@@ -1,16 +1,22 @@
-"""The errors of the package: one line, the value and its domain."""
+"""What is refused, in one line with the value: parameters, calls, lists of names, and packages that are missing."""
 
+import functools
+import inspect
 import math
+import pickle
+import sys
 from decimal import Decimal
 from fractions import Fraction
 
 import numpy as np
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 
+import deniable as dn
+from deniable.core.arguments import bind_arguments, refuse_wrong_calls
+from deniable.core.classes import WriteOnce, get_picklable_state, is_builtin_class
 from deniable.core.errors import (
-    DeniableError,
-    InputError,
-    NotTractable,
     check_count,
     check_fraction,
     check_number_within,
@@ -19,108 +25,196 @@ from deniable.core.errors import (
     is_interruption,
     make_parameter_error,
 )
+from deniable.core.extras import import_extra
+from deniable.core.value_lists import format_list, parse_distinct_names, parse_list
+from tests.refusals import refuses
 
 
 def test_all_errors_are_of_one_family():
     """Both kinds can be caught as one, and a bad input also as a ValueError."""
-    assert issubclass(InputError, DeniableError)
-    assert issubclass(InputError, ValueError)
-    assert issubclass(NotTractable, DeniableError)
-    assert not issubclass(NotTractable, ValueError)
+    assert issubclass(dn.InputError, dn.DeniableError)
+    assert issubclass(dn.InputError, ValueError)
+    assert issubclass(dn.NotTractable, dn.DeniableError)
+    assert not issubclass(dn.NotTractable, ValueError)
 
 
 def test_interruptions():
     """A Ctrl-C is known as one, and so is what was raised because of it, however far back; nothing else is."""
-    assert is_interruption(KeyboardInterrupt())
-    caused, handled = SystemError("an exception set"), InputError("failed")
+    caused, handled = SystemError("an exception set"), dn.InputError("failed")
     caused.__cause__ = KeyboardInterrupt()
     handled.__context__ = caused
-    assert is_interruption(caused)
-    assert is_interruption(handled)
-    assert not is_interruption(None)
-    assert not is_interruption(SystemError("an exception set"))
-    assert not is_interruption(SystemExit(1))
+    assert all(map(is_interruption, (KeyboardInterrupt(), caused, handled)))
+    assert not any(map(is_interruption, (None, SystemError("an exception set"), SystemExit(1))))
 
 
-def test_a_message_is_the_documented_one():
-    """It names parameter, owner, domain and value."""
+def test_a_refusal_is_one_short_line():
+    """It names parameter, owner, domain and value; line breaks in a value become spaces, and a long value is cut."""
     error = make_parameter_error("TEM", "epsilon", "a float in (0, inf)", -1)
-    assert str(error) == "The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1."
-    assert isinstance(error, InputError)
-
-
-def test_a_message_stays_one_short_line():
-    """Line breaks in a value become spaces, and a long value is cut."""
-    text = str(make_parameter_error("TEM", "epsilon", "a float", np.zeros((40, 40))))
-    assert "\n" not in text
-    assert text.endswith("shape=(40, 40)).")
-    assert "Got array([[0., 0., " in text
-    assert " ... " in text
-    assert len(text) < 300
-
-
-@pytest.mark.parametrize("value", [1, 0.5, np.float32(0.25), np.int64(3), Fraction(1, 3), 5e-324])
-def test_positive_numbers_of_any_type_become_floats(value):
-    """Integers, fractions and numpy's numbers pass, as float."""
-    assert check_positive("TEM", "epsilon", value) == float(value)
-    assert type(check_positive("TEM", "epsilon", value)) is float
-
-
-@pytest.mark.parametrize(
-    "value", [0, -1, math.nan, math.inf, True, "1", None, Decimal(1), 1j, [1.0], 10**400, Fraction(1, 10**400)]
-)
-def test_what_is_no_positive_number_is_refused(value):
-    """Zero, negative, infinite, too large, no number or no real one: the error names the value's domain."""
-    with pytest.raises(InputError, match=r"'epsilon' parameter of TEM must be a float in \(0, inf\)\. Got "):
-        check_positive("TEM", "epsilon", value)
-
-
-def test_an_upper_bound_is_exclusive():
-    """Values at the bound or above it are refused, those below it are not."""
-    assert check_positive("Gaussian", "delta", 0.999, 1.0) == 0.999
-    with pytest.raises(InputError, match=r"a float in \(0, 1\)\. Got 1\.0"):
-        check_positive("Gaussian", "delta", 1.0, 1.0)
-
-
-@pytest.mark.parametrize("value", [1, 3, np.int64(2)])
-def test_a_count_is_returned_as_an_int(value):
-    """Integers of Python and numpy within the limits pass, as ints."""
-    number = check_count("training", "epochs", value, maximum=3)
-    assert type(number) is int
-    assert number == value
-
-
-@pytest.mark.parametrize("value", [0, 4, True, 2.0, "2", None])
-def test_what_is_no_count_is_refused(value):
-    """Integers outside the limits, truth values, floats and texts: the error names both limits."""
-    with pytest.raises(InputError, match=r"'epochs' parameter of training must be an int from 1 to 3\. Got "):
-        check_count("training", "epochs", value, maximum=3)
-
-
-def test_a_count_without_a_maximum_has_a_minimum_only():
-    """Without a maximum the error names the minimum, and large numbers pass."""
-    assert check_count("the measure", "folds", 10**12, minimum=2) == 10**12
-    with pytest.raises(InputError, match=r"must be an int of at least 2\. Got 1\."):
-        check_count("the measure", "folds", 1, minimum=2)
-
-
-def test_the_limits_of_a_range_belong_to_it():
-    """Both ends pass; what lies beyond them, is not a number or is too large for a float does not."""
-    assert [check_number_within("training", "kappa", value, 0, 1) for value in (0, 0.5, 1)] == [0.0, 0.5, 1.0]
-    for value in (-1e-9, 1.1, math.nan, True, "0.5", 10**400):
-        with pytest.raises(InputError, match=r"'kappa' parameter of training must be a float in \[0, 1\]\. Got "):
-            check_number_within("training", "kappa", value, 0, 1)
-
-
-def test_a_fraction_may_be_zero_and_not_one():
-    """0 passes, 1 and what is no number do not."""
-    assert check_fraction("training", "average", 0) == 0.0
-    for value in (1, -0.1, math.nan, None):
-        with pytest.raises(InputError, match=r"must be a float in \[0, 1\)\. Got "):
-            check_fraction("training", "average", value)
+    assert error.args == ("The 'epsilon' parameter of TEM must be a float in (0, inf). Got -1.",)
+    assert isinstance(error, dn.InputError)
+    (line,) = make_parameter_error("TEM", "epsilon", "a float", np.zeros((40, 40))).args
+    assert "\n" not in line
+    assert line.endswith("shape=(40, 40)).")
+    assert "Got array([[0., 0., " in line
+    assert " ... " in line
+    assert len(line) < 300
 
 
 def test_what_moves_the_cursor_is_escaped():
     """Control characters, changes of direction, line ends and halves of pairs are shown as codes; letters stay."""
     assert escape_unprintable("日本 é\x1b[2J") == "日本 é\\u001b[2J"
     assert escape_unprintable("a\u202eb\n\ud800") == "a\\u202eb\\u000a\\ud800"
+
+
+check_epochs = functools.partial(check_count, maximum=3)
+check_unit = functools.partial(check_number_within, lower=0, upper=1)
+check_delta = functools.partial(check_positive, upper=1.0)
+
+
+def test_numbers_of_any_type():
+    """Integers, fractions and numpy's numbers within the domain pass, as float or as int."""
+    for check, values in (
+        (check_positive, (1, 0.5, np.float32(0.25), np.int64(3), Fraction(1, 3), 5e-324)),
+        (check_delta, (0.999,)),
+        (check_epochs, (1, 3, np.int64(2))),
+        (check_count, (10**12,)),
+        (check_unit, (0, 0.5, 1)),
+        (check_fraction, (0,)),
+    ):
+        for value in values:
+            found = check("TEM", "epsilon", value)
+            assert found == value or found == float(value)
+            assert type(found) is (int if check in (check_epochs, check_count) else float)
+
+
+@pytest.mark.parametrize(
+    ("check", "domain", "values"),
+    [
+        (check_positive, "a float in (0, inf)", [0, -1, math.nan, math.inf, True, "1", None, Decimal(1), 1j, [1.0]]),
+        (check_positive, "a float in (0, inf)", [10**400, Fraction(1, 10**400)]),
+        (check_delta, "a float in (0, 1)", [1.0, 1.5]),
+        (check_epochs, "an int from 1 to 3", [0, 4, True, 2.0, "2", None]),
+        (functools.partial(check_count, minimum=2), "an int of at least 2", [1]),
+        (check_unit, "a float in [0, 1]", [-1e-9, 1.1, math.nan, True, "0.5", 10**400]),
+        (check_fraction, "a float in [0, 1)", [1, -0.1, math.nan, None]),
+    ],
+)
+def test_what_is_no_such_number_is_refused(check, domain, values):
+    """Values outside the domain, truth values and other types are refused, with the domain."""
+    for value in values:
+        with refuses(f"'epsilon' parameter of TEM must be {domain}. Got "):
+            check("TEM", "epsilon", value)
+
+
+@refuse_wrong_calls
+def play(piece, tempo="slow", *, volume, pedal=False):
+    """Return what was asked for."""
+    return piece, tempo, volume, pedal
+
+
+def test_a_call_that_fits_is_made():
+    """Arguments arrive as they were given, by position and by name; options without a parameter keep their names."""
+    assert play("waltz", volume=3) == ("waltz", "slow", 3, False)
+    assert play(piece="waltz", volume=3, tempo="fast", pedal=True) == ("waltz", "fast", 3, True)
+    assert (play.__name__, play.__doc__) == ("play", "Return what was asked for.")
+    assert pickle.loads(pickle.dumps(play)) is play
+
+    def build(first, second=2, **options):
+        return first, second, options
+
+    bound = bind_arguments("build", inspect.signature(build), [1], {"colour": "red"})
+    assert bound == {"first": 1, "second": 2, "colour": "red"}
+
+
+@pytest.mark.parametrize(
+    ("call", "meant"),
+    [
+        (lambda: play("waltz", "fast", 3, True), "write play(piece, tempo, volume=3, pedal=True)."),
+        (lambda: play("waltz"), "play needs volume: write play(piece, volume=...)."),
+        (play, "play needs piece and volume: write play(piece, volume=...)."),
+        (lambda: play("waltz", loud=3), "'loud'. Its parameters: piece, tempo, volume, pedal."),
+        (lambda: play("waltz", volume=3, piece="x"), "'piece'"),
+        (lambda: play(1, 2, 3, 4, 5), "Its parameters: piece"),
+        (lambda: play("waltz", "fast", "x" * 999), f"volume='{'x' * 97} ... {'x' * 96}')."),
+    ],
+)
+def test_a_call_that_does_not_fit(call, meant):
+    """What is missing, unknown, given twice or without its name is said in one line, with the call that was meant."""
+    with refuses(meant):
+        call()
+
+
+def test_optional_packages(tmp_path, monkeypatch):
+    """A module is imported where it is; a missing one is named with its extra, a broken one is not called missing."""
+    assert import_extra("inspect", "This", "measure") is inspect
+    monkeypatch.setitem(sys.modules, "sklearn", None)
+    monkeypatch.delitem(sys.modules, "sklearn.svm", raising=False)
+    for module in ("sklearn", "sklearn.svm"):
+        with refuses("scikit-learn, which is missing: install deniable[measure]."):
+            import_extra(module, "A survey", "measure")
+    (tmp_path / "broken_package.py").write_text("import no_such_dependency\n")
+    monkeypatch.syspath_prepend(tmp_path)
+    with refuses("no_such_dependency", ModuleNotFoundError):
+        import_extra("broken_package", "This", "measure")
+
+
+NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
+
+
+@settings(max_examples=30)
+@given(st.lists(NAMES, max_size=5))
+def test_lists_are_read_back(names):
+    """Any names, with commas, quotes and line breaks too, are read as they were written."""
+    assert parse_list("--columns", format_list(names)) == tuple(names)
+    distinct = tuple(dict.fromkeys(filter(None, map(str.strip, names))))
+    assert not distinct or parse_distinct_names("--classes", format_list(distinct)) == distinct
+
+
+def test_distinct_names():
+    """Names stand between commas as in a line of a csv, without white space around them."""
+    assert parse_distinct_names("--classes", ' "a,b", c d , " e "') == ("a,b", "c d", "e")
+    assert parse_distinct_names("--classes", '"say ""no""",5" disk') == ('say "no"', '5" disk')
+
+
+@pytest.mark.parametrize("text", ["", "a,", "a,,b", 'a,"",b', 'a," ",b', "a,b, a", '"a,b', "a\nb"])
+def test_refused_lists(text):
+    """A list with an empty or repeated name, an open quote or a line break is refused in one line."""
+    with refuses("--classes"):
+        parse_distinct_names("--classes", text)
+
+
+class Point(WriteOnce):
+    """A point of a line."""
+
+    def __init__(self, x):
+        self.x = x
+
+    @functools.cached_property
+    def square(self):
+        """The square."""
+        return self.x**2
+
+    def norm(self):
+        """Return the norm."""
+        return abs(self.x)
+
+
+def test_attributes_are_set_once():
+    """What the constructor set stays, no method can be replaced on an object; what was computed does not pickle."""
+    point = Point(3)
+    for name, value in (("x", 4), ("norm", lambda: 0)):
+        with refuses(f"'{name}'", AttributeError):
+            setattr(point, name, value)
+    with refuses("'x'", AttributeError):
+        del point.x
+    assert (point.x, point.norm(), point.square) == (3, 3, 9)
+    assert get_picklable_state(point) == {"x": 3}
+    assert pickle.dumps(point) == pickle.dumps(Point(3))
+    assert pickle.loads(pickle.dumps(point)).square == 9
+
+
+def test_a_name_of_this_package_makes_no_class_its_own():
+    """Neither a module nor a whole name that looks like the package's own makes another's class so."""
+    assert is_builtin_class(dn.TEM)
+    for name, module in (("TEM", "deniable.words.tem"), ("X", "deniable.words.tem"), ("X", "deniable.x"), ("X", "x")):
+        assert not is_builtin_class(type(name, (dn.TEM,), {"__module__": module}))

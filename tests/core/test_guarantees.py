@@ -1,151 +1,204 @@
-"""Guarantees: loss, composition and how they print."""
+"""Guarantees and what is known of them: loss, composition, verdicts and witnesses, for people and for programs."""
 
 import dataclasses
 import itertools
+import json
+import math
 
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
+from deniable.core.evidence import limit_status
 from deniable.core.guarantees import STATUSES, encode_guarantee, find_weakest_status, is_proved
+from tests.refusals import refuses
 
-PROVED = dn.MetricDP(2.0, "euclidean", "Theorem A")
-CLAIMED = dn.MetricDP(3.0, "euclidean", "Theorem B", "claimed")
-REFUTED = dn.MetricDP(0.5, "euclidean", "Theorem C", "refuted")
-
-
-def test_guarantee_is_proved_unless_said_otherwise():
-    """The status is ``proved`` by default."""
-    assert PROVED.status == "proved"
-
-
-def test_guarantee_cannot_be_changed():
-    """A guarantee is frozen, and equal to another with equal fields."""
-    with pytest.raises(dataclasses.FrozenInstanceError):
-        PROVED.epsilon = 0.1
-    assert dn.MetricDP(2.0, "euclidean", "Theorem A") == PROVED
-    assert hash(dn.MetricDP(2.0, "euclidean", "Theorem A")) == hash(PROVED)
-
-
-def test_loss_grows_with_distance():
-    """The loss is epsilon times the distance."""
-    assert PROVED.loss(0) == 0
-    assert PROVED.loss(1.5) == 3.0
-
-
-def test_composition_adds_epsilons():
-    """Two releases for one input cost the sum, and the source names both theorems."""
-    both = PROVED.compose(PROVED)
-    assert (both.epsilon, both.metric, both.status) == (4.0, "euclidean", "proved")
-    assert both.source == "sequential composition of (Theorem A) and (Theorem A)"
-
-
-@pytest.mark.parametrize(
-    ("first", "second", "status"),
-    [
-        (PROVED, CLAIMED, "claimed"),
-        (CLAIMED, REFUTED, "refuted"),
-        (PROVED, REFUTED, "refuted"),
-        (CLAIMED, CLAIMED, "claimed"),
-    ],
-)
-def test_composition_is_as_good_as_its_worse_part(first, second, status):
-    """A claim that is not proved is not proved by composing it, in either order."""
-    assert first.compose(second).status == status
-    assert second.compose(first).status == status
-
-
-@given(st.lists(st.floats(0.01, 100), min_size=2, max_size=6))
-def test_composition_of_many(epsilons):
-    """Composing in any grouping gives the sum."""
-    guarantees = [dn.MetricDP(epsilon, "angular", "T") for epsilon in epsilons]
-    total = guarantees[0]
-    for guarantee in guarantees[1:]:
-        total = total.compose(guarantee)
-    assert total.epsilon == pytest.approx(sum(epsilons))
-
-
-def test_composition_over_two_metrics_is_refused():
-    """Guarantees about different metrics do not add up."""
-    with pytest.raises(dn.InputError, match=r"compose over one metric only. Got 'euclidean' and 'angular'"):
-        PROVED.compose(dn.MetricDP(1.0, "angular", "Theorem D"))
-
-
-def test_short_form():
-    """The short form has epsilon and metric."""
-    assert str(PROVED) == "2-metric-DP (euclidean)"
-    assert str(dn.MetricDP(0.125, "angular", "T")) == "0.125-metric-DP (angular)"
-
-
+METRIC = dn.MetricDP(2.0, "euclidean", "Theorem A")
 PURE = dn.PureDP(12.345678, "Theorem E")
 APPROXIMATE = dn.ApproxDP(3.0, 1e-6, "Theorem F")
+KINDS = pytest.mark.parametrize("guarantee", [METRIC, PURE, APPROXIMATE], ids=lambda one: type(one).__name__)
 
 
-@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE])
-def test_guarantees_without_a_metric_cannot_be_changed(guarantee):
-    """They are frozen, proved unless said otherwise, and equal to others with equal fields."""
+@KINDS
+def test_guarantees_are_records(guarantee):
+    """They are frozen, proved unless said otherwise, and equal to others with equal fields, which name their kind."""
     with pytest.raises(dataclasses.FrozenInstanceError):
         guarantee.epsilon = 0.1
     assert guarantee.status == "proved"
     assert dataclasses.replace(guarantee) == guarantee
     assert hash(dataclasses.replace(guarantee)) == hash(guarantee)
+    is_of_words = guarantee is METRIC
+    assert (guarantee.unit, guarantee.adjacency) == (
+        ("word", "any two words") if is_of_words else ("record", "any two values")
+    )
+    for one in (guarantee, dataclasses.replace(guarantee, unit="person")):
+        assert encode_guarantee(one) == {"kind": type(one).__name__, **dataclasses.asdict(one)}
 
 
-def test_composition_adds_deltas():
-    """Epsilons add up, deltas add up, and the source names both theorems."""
-    both = APPROXIMATE.compose(dn.ApproxDP(0.5, 3e-6, "Theorem G"))
-    assert (both.epsilon, both.delta) == (3.5, pytest.approx(4e-6))
-    assert both.source == "sequential composition of (Theorem F) and (Theorem G)"
-    assert PURE.compose(PURE).epsilon == 2 * PURE.epsilon
-    assert PURE.compose(PURE).source == "sequential composition of (Theorem E) and (Theorem E)"
+def test_loss_grows_with_distance():
+    """The loss of metric DP is epsilon times the distance."""
+    assert (METRIC.loss(0), METRIC.loss(1.5)) == (0, 3.0)
 
 
-@pytest.mark.parametrize("guarantee", [PURE, APPROXIMATE])
-@pytest.mark.parametrize("status", ["claimed", "refuted"])
-def test_composition_without_a_metric_is_as_good_as_its_worse_part(guarantee, status):
-    """A claim that is not proved is not proved by composing it, in either order."""
-    worse = dataclasses.replace(guarantee, status=status)
-    assert guarantee.compose(worse).status == worse.compose(guarantee).status == status
+@KINDS
+def test_composition(guarantee):
+    """Epsilons and deltas add up, the source names both theorems, and the status is that of the worse part."""
+    both = guarantee.compose(dataclasses.replace(guarantee, epsilon=0.5, source="Theorem G"))
+    assert both.epsilon == guarantee.epsilon + 0.5
+    assert getattr(both, "delta", 0.0) == 2 * getattr(guarantee, "delta", 0.0)
+    assert both.source == f"sequential composition of ({guarantee.source}) and (Theorem G)"
+    for one, other in itertools.product(("proved", "claimed", "refuted"), repeat=2):
+        first, second = (dataclasses.replace(guarantee, status=status) for status in (one, other))
+        assert first.compose(second).status == find_weakest_status(one, other)
+    for name, value in (("unit", "person"), ("adjacency", "one record removed")):
+        changed = dataclasses.replace(guarantee, **{name: value})
+        with refuses(repr(value)):  # what is promised of one unit says nothing of another
+            guarantee.compose(changed)
+        assert getattr(changed.compose(changed), name) == value
 
 
-def test_short_forms_without_a_metric():
-    """The short forms have epsilon in six digits, and delta."""
-    assert str(PURE) == "12.3457-DP"
-    assert str(dn.PureDP(2.3, "T")) == "2.3-DP"
+def test_composition_over_two_metrics_is_refused():
+    """Guarantees about different metrics do not add up."""
+    with refuses("'angular'"):
+        METRIC.compose(dn.MetricDP(1.0, "angular", "Theorem D"))
+
+
+def test_short_forms():
+    """The short forms have epsilon in six digits, and metric or delta; bounds are rounded up."""
+    assert [str(one) for one in (METRIC, PURE, APPROXIMATE)] == [
+        "2-metric-DP (euclidean)",
+        "12.3457-DP",
+        "(3, 1e-06)-DP",
+    ]
     assert str(dn.ApproxDP(1.00000001, 1.0000001e-6, "T")) == "(1.00001, 1.00001e-06)-DP"
-    assert str(APPROXIMATE) == "(3, 1e-06)-DP"
     assert str(dn.PureDP(1234567.0, "T")) == "1,234,567-DP"
 
 
-def test_units_and_adjacencies():
-    """Metric guarantees protect words and the others records, any two of them unless said otherwise."""
-    assert (PROVED.unit, PROVED.adjacency) == ("word", "any two words")
-    for guarantee in (PURE, APPROXIMATE):
-        assert (guarantee.unit, guarantee.adjacency) == ("record", "any two values")
-
-
-@pytest.mark.parametrize("guarantee", [PROVED, PURE, APPROXIMATE])
-@pytest.mark.parametrize(("name", "value"), [("unit", "person"), ("adjacency", "one record removed")])
-def test_composition_over_two_units_or_adjacencies_is_refused(guarantee, name, value):
-    """What is promised of one unit says nothing of another; equal ones stay as they are."""
-    changed = dataclasses.replace(guarantee, **{name: value})
-    with pytest.raises(dn.InputError, match=f"compose over one {name} only. Got .* and {value!r}"):
-        guarantee.compose(changed)
-    assert getattr(changed.compose(changed), name) == value
-
-
-@pytest.mark.parametrize("guarantee", [PROVED, PURE, APPROXIMATE, dataclasses.replace(PURE, unit="person")])
-def test_a_guarantee_as_plain_fields(guarantee):
-    """The plain fields of a guarantee name its kind."""
-    fields = encode_guarantee(guarantee)
-    assert fields == {"kind": type(guarantee).__name__, **dataclasses.asdict(guarantee)}
-
-
-def test_the_weakest_status_of_several():
+def test_statuses():
     """What rests on several claims is known as its weakest part, in any order; refuted is weakest, proved strongest."""
     assert (STATUSES[0], STATUSES[-1]) == ("proved", "refuted")
     for strong, weak in itertools.combinations(STATUSES, 2):
         assert find_weakest_status(strong, weak) == find_weakest_status(weak, strong) == weak
     assert find_weakest_status(*STATUSES) == "refuted"
     assert [status for status in STATUSES if is_proved(status)] == ["proved", "proved for ideal arithmetic"]
+
+
+WITNESS = dn.Witness("paris", "london", "tokyo", 1.5, math.log(8))
+PROVED = dn.Verdict(METRIC, "proved", 1.5, 1.4, 1.0, 0, WITNESS, "by hand", 0.25)
+CLOSE = dn.MetricDP(1.0000003, "euclidean", "Theorem A")
+
+
+def verdict(**fields):
+    """Return a verdict with other fields."""
+    return dataclasses.replace(PROVED, **fields)
+
+
+@KINDS
+def test_a_guarantee_stands_no_higher_than_its_verdict(guarantee):
+    """The statuses of guarantee and verdict are compared on one scale, and all else of the guarantee stays."""
+    for claimed, status in itertools.product(STATUSES, repeat=2):
+        one = dataclasses.replace(guarantee, status=claimed)
+        shown = limit_status(one, verdict(guarantee=one, status=status))
+        assert shown == dataclasses.replace(one, status=find_weakest_status(claimed, status))
+        assert STATUSES.index(shown.status) >= STATUSES.index(claimed)
+
+
+@pytest.mark.parametrize(
+    ("loss", "odds"),
+    [
+        (2.0795, "is 8 times as likely from 'paris' as from"),
+        (0.0, "is 1 times as likely from 'paris' as from"),
+        (math.log(999.9), "is 999 times as likely from 'paris' as from"),
+        (46.1, "is 10^20.0 times as likely from 'paris' as from"),
+        (math.inf, "comes from 'paris' but never from"),
+    ],
+)
+def test_a_witness_in_words(loss, odds):
+    """A witness tells words, odds and distance in one line, whatever the size of the loss; odds are a lower bound."""
+    assert str(dataclasses.replace(WITNESS, loss=loss)) == f"output 'tokyo' {odds} 'london', 1.5 apart"
+
+
+@pytest.mark.parametrize(
+    ("status", "fields", "line"),
+    [
+        ("proved", {}, "claimed epsilon 2, exact 1.5, 25 % of it unused"),
+        ("proved", {"epsilon": 1.9999999}, "claimed epsilon 2, exact 2, 5e-06 % of it unused"),
+        ("proved", {"lower_bound": 0.0, "witness": None}, "claimed epsilon 2, nothing computed"),
+        ("refuted", {"epsilon": 4.0, "lower_bound": 3.9999995}, "claimed epsilon 2, true epsilon >= 3.99999"),
+        ("refuted", {"epsilon": math.inf, "lower_bound": math.inf}, "claimed epsilon 2, true epsilon infinite"),
+        ("refuted", {"guarantee": CLOSE, "lower_bound": 1.0000009},
+         "claimed epsilon 1.0000003, true epsilon >= 1.0000009"),
+        ("not refuted", {"epsilon": math.inf}, "claimed epsilon 2, true epsilon >= 1.4, no upper bound known"),
+        ("undecided", {"epsilon": 2.5}, "claimed epsilon 2, true epsilon from 1.4 to 2.5"),
+    ],
+)  # fmt: skip
+def test_a_verdict_in_words(status, fields, line):
+    """The first line has status, claim and finding, bounds rounded to their side; witness and method follow."""
+    lines = str(verdict(status=status, **fields)).splitlines()
+    witness = [] if fields.get("witness", WITNESS) is None else [f"witness: {WITNESS}"]
+    assert lines == [f"{status}: {line}", *witness, "method: by hand; 0.2 s"]
+
+
+def test_claim_and_unused_share():
+    """Verdicts are frozen; claim and delta are those of the guarantee, the unused share that of the claim."""
+    for record, field in ((PROVED, "status"), (WITNESS, "loss")):
+        with pytest.raises(dataclasses.FrozenInstanceError):
+            setattr(record, field, "proved")
+    assert hash(verdict()) == hash(PROVED)
+    assert (PROVED.claim, PROVED.delta, PROVED.unused_share) == (2.0, 0.0, 0.25)
+    assert verdict(epsilon=3.0).unused_share == -0.5
+    assert verdict(epsilon=math.inf).unused_share == -math.inf
+    approximate = verdict(guarantee=APPROXIMATE)
+    assert (approximate.claim, approximate.delta) == (3.0, 1e-6)
+    assert str(approximate).startswith("proved: claimed epsilon 3 and delta 1e-06, ")
+
+
+def test_a_verdict_as_json():
+    """Its fields are a plain mapping, the witness and a verdict on rounded outputs mappings in it."""
+    fields = PROVED.to_dict()
+    assert fields == {
+        "guarantee": encode_guarantee(METRIC),
+        "status": "proved",
+        "epsilon": 1.5,
+        "lower_bound": 1.4,
+        "confidence": 1.0,
+        "samples": 0,
+        "witness": {"input": "paris", "other": "london", "output": "tokyo", "distance": 1.5, "loss": math.log(8)}
+        | {"correct_guesses": 0, "guesses": 0},
+        "method": "by hand",
+        "seconds": 0.25,
+        "detectable_epsilon": None,
+    }
+    inner = verdict(witness=None)
+    both = verdict(rounded_verdict=inner)
+    assert both.to_dict() == {**fields, "rounded_verdict": {**fields, "witness": None}}
+    assert str(both).splitlines()[len(str(PROVED).splitlines()) + 1 :] == [
+        f"  {one}" for one in str(inner).splitlines()
+    ]
+
+
+def test_a_sampled_verdict():
+    """Sampled evidence names the guesses behind it, its confidence, and the violation that it would have seen."""
+    event = dataclasses.replace(WITNESS, output="attacker 'nearest' names the input", correct_guesses=40, guesses=1000)
+    sampled = verdict(status="not refuted", lower_bound=0.5, samples=3000, confidence=0.95, witness=event)
+    first, second, third, last = str(dataclasses.replace(sampled, detectable_epsilon=2.5)).splitlines()
+    assert first.endswith("true epsilon >= 0.5 with 95 % confidence")
+    assert "40 of 1,000 guesses are right" in second
+    assert third.startswith("power: a true epsilon of 2.5 ")
+    assert "3,000 samples" in last
+    assert "power: none" in str(dataclasses.replace(sampled, detectable_epsilon=math.inf))
+    assert "power" not in str(dataclasses.replace(sampled, detectable_epsilon=2.5, status="refuted"))
+
+
+@settings(max_examples=30)
+@given(*[st.floats(allow_nan=True, allow_infinity=True)] * 3)
+def test_json_by_the_letter(epsilon, lower_bound, loss):
+    """Strict JSON holds any verdict, infinite claims too, and gives every finite number back as it was."""
+    guarantee = dataclasses.replace(PURE, epsilon=epsilon)
+    witness = dataclasses.replace(WITNESS, loss=loss)
+    made = verdict(guarantee=guarantee, epsilon=epsilon, lower_bound=lower_bound, witness=witness)
+    read = json.loads(json.dumps(made.to_dict(), allow_nan=False))
+    found = (read["epsilon"], read["guarantee"]["epsilon"], read["lower_bound"], read["witness"]["loss"])
+    for value, kept in zip((epsilon, epsilon, lower_bound, loss), found, strict=True):
+        assert kept == (value if math.isfinite(value) else str(value))

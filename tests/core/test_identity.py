@@ -5,15 +5,16 @@ from decimal import Decimal
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deniable.core.errors import InputError
 from deniable.core.identity import count_float_bits, is_null, make_identity
+from tests.refusals import refuses
 
 SAFE = st.integers(1 - 2**53, 2**53 - 1)
 
 
+@settings(max_examples=30)
 @given(st.one_of(st.text(), st.from_regex(r"\s?-?[0-9]{1,4}(\.[0-9]{0,3})?([eE]\+?[0-9]{1,3})?\s?", fullmatch=True)))
 @example("-00.0")
 @example("1e+308")
@@ -26,6 +27,7 @@ def test_an_identity_is_its_own_identity(text):
         assert make_identity(spelling) == identity
 
 
+@settings(max_examples=30)
 @given(SAFE)
 def test_a_whole_number_is_one_in_every_type(number):
     """Python, numpy, C, Java and decimal types write one integer in many ways, and it is one identity."""
@@ -37,6 +39,7 @@ def test_a_whole_number_is_one_in_every_type(number):
     assert {make_identity(spelling) for spelling in spellings} == {str(number)}
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 2**63), st.integers(1, 2**63))
 def test_no_two_whole_numbers_are_one(one, other):
     """Two integers have two identities, in digits of any length."""
@@ -74,21 +77,17 @@ def test_what_counts_as_a_number(cell, identity):
 )  # fmt: skip
 def test_what_names_nobody_is_refused(cell):
     """Fractions, floats that stand for several integers, truth values, bytes and containers name nobody."""
-    with pytest.raises(InputError, match=r"^Persons and records are named by texts or whole numbers, .* Got [^\n]*$"):
+    with refuses("Got "):
         make_identity(cell)
 
 
-@pytest.mark.parametrize(("kind", "limit"), [("float32", 2**24), (np.dtype(">f4"), 2**24), (np.dtype("f2"), 2**11)])
-def test_narrow_floats_tell_fewer_integers(kind, limit):
-    """Cells that were taken out of a column of narrow floats are judged by the column."""
-    bits = count_float_bits(kind)
-    assert make_identity(float(limit - 1), bits) == str(limit - 1)
-    with pytest.raises(InputError, match="below 2"):
-        make_identity(float(limit), bits)
-
-
-def test_types_are_known_by_name():
-    """Arrow, pandas and polars call one width by many names; what is no float does not matter."""
+def test_narrow_floats_tell_fewer_integers():
+    """Cells of a column of narrow floats are judged by the column, whose width libraries call by many names."""
+    for kind, limit in (("float32", 2**24), (np.dtype(">f4"), 2**24), (np.dtype("f2"), 2**11)):
+        bits = count_float_bits(kind)
+        assert make_identity(float(limit - 1), bits) == str(limit - 1)
+        with refuses("below 2"):
+            make_identity(float(limit), bits)
     names = {"halffloat": 11, "Float16": 11, "float": 24, "float[pyarrow]": 24, "Float32": 24, "double": 53, "f": 53}
     names |= {"dictionary<values=float, indices=int32, ordered=0>": 24, "Float64": 53, "string": 53, "category": 53}
     assert {name: count_float_bits(name) for name in names} == names

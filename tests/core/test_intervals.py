@@ -1,16 +1,14 @@
 """Estimates: their intervals hold the value, stay within bounds, and cover the true number as often as they say."""
 
-import dataclasses
 import decimal
 import re
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 from scipy import optimize, stats
 
-from deniable import InputError
 from deniable.core.intervals import (
     Estimate,
     as_exact_estimate,
@@ -20,6 +18,7 @@ from deniable.core.intervals import (
     estimate_paired_difference,
     estimate_share,
 )
+from tests.refusals import refuses
 
 NUMBERS = st.floats(-1e6, 1e6)
 
@@ -31,42 +30,33 @@ def clusters(draw):
     return [draw(st.integers(0, count)) for count in trials], trials
 
 
-@given(st.integers(1, 400).flatmap(lambda n: st.tuples(st.integers(0, n), st.just(n))), st.floats(0.5, 0.999))
-def test_share_holds_its_value(counts, confidence):
-    """The interval of a share holds it and lies in [0, 1]."""
-    found = estimate_share(*counts, confidence)
-    assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.value == counts[0] / counts[1]
-    assert (found.count, found.confidence) == (counts[1], confidence)
+@settings(max_examples=30)
+@given(clusters(), st.floats(0.5, 0.999))
+def test_shares_hold_their_values(counts, confidence):
+    """The interval of a share, over trials or clusters, holds it, lies in [0, 1], and is never a single point."""
+    for found, count in (
+        (estimate_share(sum(counts[0]), sum(counts[1]), confidence), sum(counts[1])),
+        (estimate_clustered_share(*counts, confidence), sum(trials > 0 for trials in counts[1])),
+    ):
+        assert 0 <= found.low <= found.value <= found.high <= 1
+        assert found.low < found.high
+        assert found.value == pytest.approx(sum(counts[0]) / sum(counts[1]))
+        assert (found.count, found.confidence) == (count, confidence)
 
 
-@given(clusters())
-def test_clustered_share_holds_its_value(counts):
-    """The interval of a share over clusters holds it, lies in [0, 1], and is never a single point."""
-    found = estimate_clustered_share(*counts)
-    assert 0 <= found.low <= found.value <= found.high <= 1
-    assert found.low < found.high
-    assert found.value == pytest.approx(sum(counts[0]) / sum(counts[1]))
-    assert found.count == sum(trials > 0 for trials in counts[1])
-
-
-@given(st.lists(NUMBERS, min_size=1, max_size=30))
-def test_mean_holds_its_value(values):
-    """The interval of a mean holds it, and is cut off where it is told to."""
-    found = estimate_mean(values)
-    assert found.low <= found.value <= found.high
+@settings(max_examples=30)
+@given(st.lists(st.tuples(NUMBERS, st.integers(1, 50)), min_size=1, max_size=30))
+def test_means_hold_their_values(given_clusters):
+    """The interval of a mean, over values or clusters, holds it, and is cut off where it is told to."""
+    values, _ = zip(*given_clusters, strict=True)
+    for found in (estimate_mean(values), estimate_clustered_mean(*zip(*given_clusters, strict=True))):
+        assert found.low <= found.value <= found.high
     cut = estimate_mean(np.clip(values, 0, 1), bounds=(0.0, 1.0))
     assert 0 <= cut.low <= cut.value + 1e-12
     assert cut.value - 1e-12 <= cut.high <= 1
 
 
-@given(st.lists(st.tuples(NUMBERS, st.integers(1, 50)), min_size=1, max_size=30))
-def test_clustered_mean_holds_its_value(given_clusters):
-    """The interval of a mean over clusters holds it."""
-    found = estimate_clustered_mean(*zip(*given_clusters, strict=True))
-    assert found.low <= found.value <= found.high
-
-
+@settings(max_examples=30)
 @given(st.lists(st.tuples(st.booleans(), st.booleans()), min_size=1, max_size=60))
 def test_paired_difference_holds_its_value(pairs):
     """The interval of a difference holds it, lies in [-1, 1], is no point, and turns round with the two."""
@@ -77,7 +67,7 @@ def test_paired_difference_holds_its_value(pairs):
     assert (turned.value, turned.low, turned.high) == pytest.approx((-found.value, -found.high, -found.low), abs=1e-7)
 
 
-@pytest.mark.parametrize(("both", "gained", "lost", "neither"), [(50, 12, 5, 20), (3, 9, 1, 2), (400, 3, 30, 90)])
+@pytest.mark.parametrize(("both", "gained", "lost", "neither"), [(50, 12, 5, 20), (3, 9, 1, 2)])
 def test_paired_difference_by_likelihood(both, gained, lost, neither):
     """At the ends of the interval the score, with the likelihood maximised numerically, is the normal quantile."""
     count = both + gained + lost + neither
@@ -133,26 +123,27 @@ def bounds(count, low, high):
     return stats.binom.ppf(5e-7, count, low), stats.binom.ppf(1 - 5e-7, count, high)
 
 
-def test_coverage_over_clusters():
+@pytest.mark.parametrize("runs", [300, pytest.param(2000, marks=pytest.mark.deep)])
+def test_coverage_over_clusters(runs):
     """Shares and means over clusters cover the truth as often as they say; taking words for independent does not."""
     rng = np.random.default_rng(7)
-    runs = 2000
     trials = rng.integers(5, 60, size=(runs, 40))
     hits = rng.binomial(trials, rng.beta(2, 3, size=trials.shape))
     low, high = bounds(runs, 0.93, 0.965)
     assert low <= covered(0.4, [estimate_clustered_share(*pair) for pair in zip(hits, trials, strict=True)]) <= high
     assert low <= covered(0.4, [estimate_clustered_mean(*pair) for pair in zip(hits, trials, strict=True)]) <= high
     naive = [estimate_share(int(h.sum()), int(t.sum())) for h, t in zip(hits[:300], trials, strict=False)]
-    assert covered(0.4, naive) < 0.75 * 300
+    assert covered(0.4, naive) < 0.75 * 300 < low * 300 / runs
 
 
-def test_coverage_of_a_paired_difference():
+@pytest.mark.parametrize("runs", [200, pytest.param(1000, marks=pytest.mark.deep)])
+def test_coverage_of_a_paired_difference(runs):
     """A difference of shares covers the truth as often as it says, also where the two mostly agree."""
     rng = np.random.default_rng(8)
     for gained, lost, count in ((0.2, 0.1, 80), (0.03, 0.01, 200)):
-        draws = rng.choice(3, p=[gained, lost, 1 - gained - lost], size=(1000, count))
+        draws = rng.choice(3, p=[gained, lost, 1 - gained - lost], size=(runs, count))
         found = [estimate_paired_difference(row == 0, row == 1) for row in draws]
-        low, high = bounds(1000, 0.935, 0.975)
+        low, high = bounds(runs, 0.935, 0.975)
         assert low <= covered(gained - lost, found) <= high
 
 
@@ -165,7 +156,7 @@ def test_nothing_to_estimate_from():
         lambda: estimate_clustered_mean([], []),
         lambda: estimate_paired_difference([], []),
     ):
-        with pytest.raises(InputError, match=r"^A \w+ needs at least 1 \w+\. Got 0: give .*\.$"):
+        with refuses("Got 0"):
             refused()
 
 
@@ -175,11 +166,11 @@ def test_as_text():
     assert str(found) == "0.25 (0.1234 to 0.5)"
     assert found.format_percent() == found.format_success() == "25.0 % (12.3 to 50.0)"
     assert found.format_decimals(2) == "0.25 (0.12 to 0.50)"
-    assert (str(as_exact_estimate(0.25)), as_exact_estimate(0.25).format_percent()) == ("0.25 (exact)", "25.0 %")
-    assert dataclasses.replace(found, count=0).format_percent() == "25.0 %"
-    assert as_exact_estimate(0.25).format_decimals(2) == "0.25 (exact)"
+    exact = as_exact_estimate(0.25)
+    assert [str(exact), exact.format_percent(), exact.format_decimals(2)] == ["0.25 (exact)", "25.0 %", "0.25 (exact)"]
 
 
+@settings(max_examples=30)
 @given(st.integers(1, 10_000), st.integers(0, 10_000))
 def test_intervals_are_shown_outward(count, hits):
     """As shown, an interval holds the one that was computed, and the number lies in it."""
@@ -194,6 +185,7 @@ def test_intervals_are_shown_outward(count, hits):
         assert low <= value <= high
 
 
+@settings(max_examples=30)
 @given(st.floats(0, 1))
 def test_an_exact_success_is_rounded_up(share):
     """No guesser names more than what is shown of an exact success."""
@@ -201,9 +193,9 @@ def test_an_exact_success_is_rounded_up(share):
     assert 0 <= shown - 100 * decimal.Decimal(repr(share)) <= decimal.Decimal("0.1")
 
 
-@pytest.mark.parametrize("count", [4, 5, 9, 100, 10_000])
-def test_a_difference_of_minus_one(count):
+def test_a_difference_of_minus_one():
     """Rounding does not spoil the interval where one side is always right and the other never."""
-    found = estimate_paired_difference(np.zeros(count, dtype=bool), np.ones(count, dtype=bool))
-    assert found.value == found.low == -1
-    assert -1 < found.high < 0
+    for count in (4, 5, 9, 100, 10_000):
+        found = estimate_paired_difference(np.zeros(count, dtype=bool), np.ones(count, dtype=bool))
+        assert found.value == found.low == -1
+        assert -1 < found.high < 0

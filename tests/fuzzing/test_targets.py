@@ -6,26 +6,18 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+import deniable as dn
+from tests.fuzzing import tables
+from tests.fuzzing.ledgers import fuzz_ledger
 from tests.fuzzing.targets import CORPUS, TARGETS, read_seeds
 
+deep = pytest.mark.deep
 EXAMPLES = int(os.environ.get("DENIABLE_FUZZ_EXAMPLES", "60"))
 """Inputs of each target; `tools/fuzz.py` looks for longer, and where it has not been."""
 COSTLY = {"model": 4, "certificate": 4, "tallies": 2, "ledger": 4}
 """By how much their inputs are fewer."""
-PIECES = (
-    b"\0",
-    b"\n",
-    b'"',
-    b",",
-    b"\xff",
-    b"\xef\xbb\xbf",
-    b"[" * 50,
-    b"-1",
-    b"1e999",
-    b"NaN",
-    b"\\ud800",
-    b"\x80\x04",
-)
+PIECES = [b"\0", b"\n", b'"', b",", b"\xff", b"\xef\xbb\xbf", b"[" * 50, b"-1", b"1e999", b"NaN", b"\\ud800", b"\x80\4"]
+TABLES = ("csv", "jsonl", "txt", "parquet")
 
 
 @st.composite
@@ -52,6 +44,7 @@ def test_seeds(name):
         TARGETS[name](seed)
 
 
+@deep
 @pytest.mark.parametrize("name", TARGETS)
 def test_edited_seeds(name):
     """Seeds with some bytes replaced find nothing."""
@@ -62,3 +55,65 @@ def test_edited_seeds(name):
         TARGETS[name](data)
 
     run_target()
+
+
+def drop_byte(release):
+    """Return a reader that loses the last byte."""
+
+    class Sink:
+        def __init__(self):
+            self.held = b""
+
+        def write(self, data):
+            self.held += data
+
+        def writelines(self, lines):
+            self.held += b"".join(lines)
+
+    def releasing(stream, sink, layout, release_rows):
+        copied = release(stream, held := Sink(), layout, release_rows)
+        sink.write(held.held[:-1])
+        return copied
+
+    return releasing
+
+
+def pass_texts(release):
+    """Return a reader that lets every text pass."""
+    return lambda stream, sink, layout, release_rows: release(
+        stream, sink, layout, lambda rows: type(release_rows(rows))(rows.columns)
+    )
+
+
+@deep
+@pytest.mark.parametrize(
+    ("name", "spoil"), [*((name, pass_texts) for name in TABLES), *((name, drop_byte) for name in TABLES[:3])]
+)
+def test_what_the_targets_of_tables_find(name, spoil, monkeypatch):
+    """A text that comes out as it went in is found, and a byte that is not text and does not come out."""
+    monkeypatch.setitem(tables.TABLE_FORMATS, name, spoil(tables.TABLE_FORMATS[name]))
+    with pytest.raises(tables.BugFound):
+        TARGETS[name]((CORPUS / name / "plain").read_bytes())
+
+
+def set_totals():
+    """Use a ledger each of whose totals is nothing in turn."""
+    for row in range(5):
+        fuzz_ledger(bytes([3, 2, 2, row, 255]) + b"[0]")
+
+
+@deep
+@pytest.mark.parametrize(
+    ("name", "new", "use"),
+    [
+        ("find_problems", lambda _: [], set_totals),
+        ("charge", lambda *_: 1, lambda: fuzz_ledger(b"\1")),
+        ("find_problems", lambda _: {}[7], lambda: fuzz_ledger(b"\1")),
+    ],
+)
+def test_what_the_target_of_ledgers_finds(monkeypatch, name, new, use):
+    """A charge beyond a cap where the check is blind, one that is lost, and an error of no package are found."""
+    use()
+    monkeypatch.setattr(dn.Ledger, name, new)
+    with pytest.raises((AssertionError, KeyError)):
+        use()

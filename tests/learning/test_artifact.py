@@ -2,7 +2,6 @@
 
 import io
 import struct
-import time
 import zipfile
 from pathlib import Path
 
@@ -13,11 +12,10 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from torch import nn
 
-from deniable.core.errors import InputError
+import deniable as dn
 from deniable.learning.artifact import (
     ARTIFACT_FORMAT,
     Artifact,
-    check_finite_weights,
     check_weight_shapes,
     load_weights,
     read_artifact,
@@ -26,42 +24,19 @@ from deniable.learning.artifact import (
     serialize_model,
 )
 from tests.learning.stored import read_stored, write_members, write_stored
-
-MAX_SECONDS = 2
-"""In which the largest hostile file here is refused; an honest one of its size takes longer to write."""
+from tests.refusals import refuses
 
 
-@pytest.mark.parametrize(
-    "error",
-    [KeyError("words"), TypeError("a\nb"), ValueError("x" * 500), AttributeError("x"), RuntimeError("x"),
-     OverflowError("x"), InputError("a size below 1")],
-)  # fmt: skip
+@pytest.mark.parametrize("error", [KeyError("words"), TypeError("a\nb"), ValueError("x" * 500), OverflowError("x")])
 def test_one_line(error):
-    """Every error of a part is told in one short line, with the file's name."""
-    with pytest.raises(InputError) as told, reraise_corrupt_file(Path("m.pt")):
+    """Every error of a part is told in one short line with the file's name; what is no fault of the file passes."""
+    with pytest.raises(dn.InputError) as told, reraise_corrupt_file(Path("m.pt")):
         raise error
     assert str(told.value).startswith("'m.pt' is a damaged model (")
-    assert str(told.value).endswith("): train it again.")
     assert len(str(told.value).splitlines()) == 1
     assert len(str(told.value)) < 260
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, MemoryError])
-def test_others_pass(error):
-    """What is no fault of the file is left as it is."""
-    with pytest.raises(error), reraise_corrupt_file(Path("m.pt")):
-        raise error
-
-
-@pytest.mark.parametrize("wrong", [float("nan"), float("inf")])
-def test_weights_that_are_no_numbers(wrong):
-    """One such weight is enough; none is fine."""
-    network = nn.Linear(2, 2)
-    check_finite_weights(network)
-    with torch.no_grad():
-        network.bias[1] = wrong
-    with pytest.raises(InputError, match="weights that are not finite"):
-        check_finite_weights(network)
+    with pytest.raises(MemoryError), reraise_corrupt_file(Path("m.pt")):
+        raise MemoryError
 
 
 class Stored:
@@ -85,16 +60,14 @@ def path(tmp_path):
     return tmp_path / "m.model"
 
 
-def refuse(path, content):
-    """Return the one line in which a file is refused at once."""
+def refuse(path, content, value="is not a model"):
+    """Expect that a file is refused by one short line with a value in it."""
     path.write_bytes(content)
-    start = time.perf_counter()
-    with pytest.raises(InputError) as refused:
+    with pytest.raises(dn.InputError) as refused:
         read_artifact(path)
-    assert time.perf_counter() - start < MAX_SECONDS
     assert "\n" not in str(refused.value)
     assert len(str(refused.value)) < 500 + len(str(path))
-    return str(refused.value)
+    assert value in str(refused.value)
 
 
 def test_an_artifact_comes_back(path):
@@ -131,65 +104,34 @@ def test_weights_of_every_form(tmp_path):
         found[name].zero_()
 
 
-def test_facts_that_json_lacks(tmp_path):
-    """Numbers that are not finite or beyond 64 bits are kept as text, so that every file that is written is read."""
-    facts = {"loss": float("inf"), "seed": 10**30, "nested": [{"x": float("nan")}]}
-    save_model(Stored(**facts), tmp_path / "m.pt")
-    assert read_artifact(tmp_path / "m.pt").facts == {"loss": "inf", "seed": "1" + "0" * 30, "nested": [{"x": "nan"}]}
-
-
-def test_bytes_follow_from_the_model():
-    """Equal models have equal files."""
+def test_bytes_follow_from_the_model(tmp_path):
+    """Equal models have equal files; facts that JSON lacks are kept as text, so that what is written is read."""
     assert serialize_model(Stored(steps=1)) == serialize_model(Stored(steps=1)) != serialize_model(Stored(steps=2))
+    save_model(Stored(loss=float("inf"), seed=10**30, nested=[{"x": float("nan")}]), tmp_path / "m.pt")
+    assert read_artifact(tmp_path / "m.pt").facts == {"loss": "inf", "seed": "1" + "0" * 30, "nested": [{"x": "nan"}]}
 
 
 def test_a_file_is_not_written_over(path):
     """A file that exists stays, unless asked otherwise."""
-    with pytest.raises(InputError, match="exists"):
+    with refuses("exists"):
         save_model(Stored(steps=2), path)
     assert path.read_bytes() == CONTENT
     save_model(Stored(steps=2), path, force=True)
     assert read_artifact(path).facts == {"steps": 2}
 
 
-def test_another_kind(path):
-    """A model of another kind is refused, and both kinds are named."""
-    with pytest.raises(InputError, match=r"model' holds another kind of model, 'toy': .* of kind 'image model'\.$"):
-        read_artifact(path, "image model")
-
-
 @pytest.mark.parametrize("stored_format", ["deniable-model/1", "deniable-artifact/3", "deniable-\nx" + "y" * 500])
-def test_another_version(path, stored_format):
-    """A file of another version is refused in one line that names both formats."""
-    refused = refuse(path, write_stored({"format": stored_format}))
-    assert "was written by another version of deniable" in refused
-    assert ARTIFACT_FORMAT in refused
-
-
-class Malicious:
-    """What makes a file when it is unpickled by a reader that trusts what it reads."""
-
-    def __init__(self, target):
-        self.target = target
-
-    def __reduce__(self):
-        return Path.touch, (self.target,)
-
-
-def test_an_old_file(path, tmp_path):
-    """A file of an earlier version is refused with what to do; nothing in it is executed."""
-    stream = io.BytesIO()
-    torch.save({"format": "deniable-artifact/1", "facts": Malicious(tmp_path / "made")}, stream)
-    refused = refuse(path, stream.getvalue())
-    assert "its format is that of an earlier version" in refused
-    assert refused.endswith("train it again with this version.")
-    assert not (tmp_path / "made").exists()
+def test_another_kind_or_version(path, stored_format):
+    """A file of another kind or version is refused in one line that names both."""
+    with refuses("'toy': "):
+        read_artifact(path, "image model")
+    refuse(path, write_stored({"format": stored_format}), ARTIFACT_FORMAT)
 
 
 @pytest.mark.parametrize("content", [[1], {}, {"format": 1}, {"format": "other/1"}, None, "x", 3])
 def test_no_model(path, content):
     """JSON of another form is not a model."""
-    assert "is not a model" in refuse(path, write_stored(content))
+    refuse(path, write_stored(content))
 
 
 @pytest.mark.parametrize("part", ["kind", "configuration", "weights", "facts"])
@@ -197,10 +139,9 @@ def test_no_model(path, content):
 def test_parts_of_another_type(path, part, value):
     """A part of the wrong type, or a missing one, is a damaged model or none."""
     held = read_stored(CONTENT)
-    refused = refuse(path, write_stored({**held, part: value}))
-    assert ("is not a model" if (part, value) == ("weights", [1]) else f"({part} must be a") in refused
+    refuse(path, write_stored({**held, part: value}), "model" if (part, value) == ("weights", [1]) else f"({part} must")
     del held[part]
-    assert f"is a damaged model ('{part}')" in refuse(path, write_stored(held))
+    refuse(path, write_stored(held), f"('{part}')")
 
 
 DESCRIPTION = b'{"format": "%s", "kind": "toy", "configuration": %s, "facts": {}, "weights": []}'
@@ -212,7 +153,7 @@ def describe(configuration):
 
 
 @pytest.mark.parametrize(
-    ("configuration", "message"),
+    ("configuration", "value"),
     [
         (b"[" * 150_000 + b"]" * 150_000, "deep in each other"),
         (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "deep in each other"),
@@ -230,9 +171,9 @@ def describe(configuration):
         (b"{", "not JSON"),
     ],
 )  # fmt: skip
-def test_hostile_json_is_refused_at_once(path, configuration, message):
-    """Deep nesting, numbers without end, names twice and too much text are one line, at once."""
-    assert message in refuse(path, describe(configuration))
+def test_hostile_json_is_refused(path, configuration, value):
+    """Deep nesting, numbers without end, names twice and too much text are one line."""
+    refuse(path, describe(configuration), value)
 
 
 def pack_array(header, data=b""):
@@ -242,36 +183,38 @@ def pack_array(header, data=b""):
     return write_members([("model.json", description), ("0.npy", stored)])
 
 
+def shaped(shape, kind="'<f4'"):
+    """Return the header of an array of a shape and a kind."""
+    return f"{{'descr': {kind}, 'fortran_order': False, 'shape': ({shape}), }}\n".encode()
+
+
 @pytest.mark.parametrize(
     "header",
     [
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (1000000000000,), }\n",
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"9" * 18 + b"," + b"9" * 18 + b"), }\n",
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"9" * 18 + b", 0), }\n",
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"9" * 400 + b",), }\n",
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b"1," * 400 + b"), }\n",
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (-1,), }\n",
-        b"{'descr': '|O', 'fortran_order': False, 'shape': (1,), }\n",
-        b"{'descr': '<U1', 'fortran_order': False, 'shape': (0,), }\n",
-        b"{'descr': '|S0', 'fortran_order': False, 'shape': (" + b"9" * 17 + b",), }\n",
-        b"{'descr': '<f3', 'fortran_order': False, 'shape': (0,), }\n",
-        b"{'descr': ('<f4', (1000000000,)), 'fortran_order': False, 'shape': (1,), }\n",
-        b"{'descr': [('a', '<f4')], 'fortran_order': False, 'shape': (1,), }\n",
+        shaped("1000000000000,"),
+        shaped("9" * 18 + "," + "9" * 18 + ","),
+        shaped("9" * 18 + ", 0"),
+        shaped("9" * 400 + ","),
+        shaped("1," * 400),
+        shaped("-1,"),
+        shaped("1,", "'|O'"),
+        shaped("0,", "'<U1'"),
+        shaped("9" * 17 + ",", "'|S0'"),
+        shaped("0,", "'<f3'"),
+        shaped("1,", "('<f4', (1000000000,))"),
+        shaped("1,", "[('a', '<f4')]"),
         b"(" * 60_000,
         b"-" * 60_000 + b"1",
-        b"{'descr': '<f4', 'fortran_order': False, 'shape': (" + b" " * 60_000 + b"), }\n",
+        shaped(" " * 60_000),
         b"",
     ],
+    ids=range(16),
 )
-def test_hostile_arrays_are_refused_at_once(path, header):
-    """Shapes without end, other types and headers to evaluate are one line, and no memory is taken for them."""
-    assert "is not a model" in refuse(path, pack_array(header))
-
-
-def test_a_header_that_is_read(path):
-    """The array that those headers are changes of is read."""
-    path.write_bytes(pack_array(b"{'descr': '<f4', 'fortran_order': False, 'shape': (2,), }\n", b"\0" * 8))
+def test_hostile_arrays_are_refused(path, header):
+    """Shapes without end, other types and headers to evaluate are one line; what they are changes of is read."""
+    path.write_bytes(pack_array(shaped("2,"), b"\0" * 8))
     assert torch.equal(read_artifact(path).weights["w"], torch.zeros(2))
+    refuse(path, pack_array(header))
 
 
 def test_compressed_files_are_refused_at_once(path):
@@ -279,10 +222,9 @@ def test_compressed_files_are_refused_at_once(path):
     held = {**read_stored(CONTENT), "weights": {"w": torch.zeros(1 << 25)}}
     bomb = write_stored(held, compression=zipfile.ZIP_DEFLATED)
     assert len(bomb) < 1 << 20
-    assert "expand to 134," in refuse(path, bomb)
-    assert "compressed" in refuse(path, write_stored(read_stored(CONTENT), compression=zipfile.ZIP_DEFLATED))
+    refuse(path, bomb, "expand to 134,")
     for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
-        assert "is not a model" in refuse(path, write_stored(read_stored(CONTENT), compression=method))
+        refuse(path, write_stored(read_stored(CONTENT), compression=method))
 
 
 def patch(content, place, new):
@@ -333,13 +275,16 @@ HOSTILE_ZIPS = dict(list_hostile_zips())
 @pytest.mark.parametrize("what", HOSTILE_ZIPS)
 def test_a_directory_that_lies(path, what):
     """A zip file that is more, less or other than its directory says is one line, at once."""
-    assert "is not a model" in refuse(path, HOSTILE_ZIPS[what])
+    refuse(path, HOSTILE_ZIPS[what])
 
 
-@settings(max_examples=300, deadline=MAX_SECONDS * 1_000)
-@given(st.lists(st.tuples(st.integers(0, len(CONTENT) - 1), st.integers(0, 255)), max_size=4), st.data())
+EDITS = st.lists(st.tuples(st.integers(0, len(CONTENT) - 1), st.integers(0, 255)), max_size=4)
+
+
+@settings(max_examples=60)
+@given(EDITS, st.data())
 def test_whatever_is_changed(tmp_path_factory, edits, data):
-    """Bytes replaced and spans cut, doubled or moved: the model that was written, or one line, in time."""
+    """Bytes replaced and spans cut, doubled or moved: the model that was written, or one line."""
     content = bytearray(CONTENT)
     for place, byte in edits:
         content[place] = byte
@@ -348,28 +293,24 @@ def test_whatever_is_changed(tmp_path_factory, edits, data):
         content[start:end] = data.draw(st.sampled_from([b"", bytes(content[start:end]) * 2, b"\xff" * 8]))
     path = tmp_path_factory.getbasetemp() / "changed.model"
     path.write_bytes(content)
-    refused, facts = "", {}
     try:
-        facts = read_artifact(path).facts
-    except InputError as error:
-        refused = str(error)
-    assert "\n" not in refused
-    assert isinstance(facts, dict)
-
-
-def test_shapes_of_another_network():
-    """A network that would be too large for any memory is refused, since its weights are not there."""
-    weights = nn.Linear(2, 2).state_dict()
-    check_weight_shapes(lambda: nn.Linear(2, 2), weights)
-    with pytest.raises(ValueError, match="'weight' has another shape"):
-        check_weight_shapes(lambda: nn.Linear(2**30, 2**30), weights)
+        assert isinstance(read_artifact(path).facts, dict)
+    except dn.InputError as error:
+        assert "\n" not in str(error)  # noqa: PT017 - either may be
 
 
 def test_load_weights():
-    """A network gets its weights and is ready to predict; weights that are not finite are refused."""
+    """A network gets its weights and is ready to predict; weights that are not finite or of another shape are refused.
+
+    A network that would be too large for any memory is not built.
+    """
     network, source = nn.Linear(2, 2), nn.Linear(2, 2)
     load_weights(network, source.state_dict())
     assert torch.equal(network.weight, source.weight)
     assert not network.training
-    with pytest.raises(InputError, match="weights that are not finite"):
-        load_weights(network, {**source.state_dict(), "bias": torch.tensor([0.0, float("nan")])})
+    for wrong in (float("nan"), float("inf")):
+        with refuses("weights that are not finite"):
+            load_weights(network, {**source.state_dict(), "bias": torch.tensor([0.0, wrong])})
+    check_weight_shapes(lambda: nn.Linear(2, 2), source.state_dict())
+    with refuses("'weight'", kind=ValueError):
+        check_weight_shapes(lambda: nn.Linear(2**30, 2**30), source.state_dict())

@@ -31,15 +31,7 @@ def overwrite(location, place, data):
 
 
 def refer_in_circles(location, table, depth=8, width=60, *, has_rowid=False):
-    """Make the first page of a table lead through some levels of pages, each many times to the next.
-
-    Args:
-        location: of the ledger.
-        table: its name, or that of an index.
-        depth: how many levels.
-        width: how often each page leads to the next.
-        has_rowid: whether the table has numbered rows, whose inner pages hold numbers alone.
-    """
+    """Make the first page of a table, or of an index, lead through levels of pages, each many times to the next."""
     root, size = find_root(location, table), Path(location).stat().st_size
     with Path(location).open("r+b") as file:
         file.seek(root)

@@ -1,15 +1,19 @@
-"""Amounts and caps, against dp-accounting and against plain arithmetic."""
+"""What is charged, and whether it fits: amounts and caps, against dp-accounting and plain arithmetic."""
 
+import dataclasses
+import decimal
+import json
 import math
 from fractions import Fraction
 
 import dp_accounting
 import pytest
 from dp_accounting.rdp import RdpAccountant
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.core.errors import InputError
+import deniable as dn
+from deniable.ledger import Charges, get_charged_guarantee, make_gaussian_cost, make_metric_cost, make_pure_cost
 from deniable.ledger.accounts import (
     EPSILON_UNITS,
     MAX_AMOUNT,
@@ -18,11 +22,14 @@ from deniable.ledger.accounts import (
     compute_caps,
     compute_spent_epsilon,
     is_within,
-    make_gaussian_cost,
-    make_metric_cost,
-    make_pure_cost,
 )
-from deniable.ledger.records import parse_cost
+from deniable.ledger.charges import decide_charges
+from deniable.ledger.reading import encode_units, read_spending
+from deniable.ledger.records import DamageFound, check_facts, check_total, check_units, parse_cost
+from tests.ledger.store import PERSON, SECRET, TEXT, WORD, cells
+from tests.refusals import refuses
+
+# Amounts and caps.
 
 
 def test_amounts_are_decimals_rounded_up():
@@ -42,6 +49,7 @@ def test_ten_tenths_are_one():
     assert not is_within("pure", add_amounts(totals, (1,), 1), caps["pure"])
 
 
+@settings(max_examples=30)
 @given(st.floats(1e-3, 1e3), st.integers(1, 50))
 def test_no_sum_is_below_the_true_one(epsilon, count):
     """Rounding up makes a sum of amounts at least the sum of epsilons."""
@@ -49,8 +57,7 @@ def test_no_sum_is_below_the_true_one(epsilon, count):
     assert Fraction(add_amounts((0,), amounts, count)[0], EPSILON_UNITS) >= count * Fraction(repr(epsilon))
 
 
-@pytest.mark.parametrize("delta", [1e-5, 1e-9])
-@pytest.mark.parametrize("multipliers", [[5.0], [0.8, 2.0], [10.0] * 40])
+@pytest.mark.parametrize(("multipliers", "delta"), [([5.0], 1e-9), ([0.8, 2.0], 1e-5), ([10.0] * 40, 1e-5)])
 def test_the_approximate_account_is_that_of_dp_accounting(multipliers, delta):
     """Gaussian releases compose to the epsilon that dp-accounting finds at the same orders and half of delta."""
     accountant = RdpAccountant(RENYI_ORDERS)
@@ -62,6 +69,19 @@ def test_the_approximate_account_is_that_of_dp_accounting(multipliers, delta):
     assert compute_spent_epsilon(totals, delta) == pytest.approx(expected, rel=1e-7)
     assert not is_within("approximate", totals, compute_caps(expected * (1 - 1e-6), delta)["approximate"])
     assert is_within("approximate", totals, compute_caps(expected * (1 + 1e-6), delta)["approximate"])
+
+
+@pytest.mark.parametrize(("budget", "delta"), [(1.0, 1e-6), (0.3, 0.1), (2.7, 1e-12), (1e3, 1e-5)])
+def test_caps_are_rounded_down(budget, delta):
+    """Each order's cap is at most what 50 digits give for it, and less by no more than rounding."""
+    caps = compute_caps(budget, delta)["approximate"]
+    assert Fraction(caps[0]) <= Fraction(repr(delta)) / 2 * 10**18 < caps[0] + 1
+    with decimal.localcontext(prec=50):
+        for order, cap in zip(map(decimal.Decimal, RENYI_ORDERS), caps[1:], strict=True):
+            exact = decimal.Decimal(budget) - (1 - 1 / order).ln()
+            exact += (decimal.Decimal(delta / 2).ln() + order.ln()) / (order - 1)
+            excess = cap - exact * EPSILON_UNITS
+            assert (cap == -1 and exact < 0) or -1_000 < excess <= 0
 
 
 def test_half_of_delta_is_for_direct_deltas():
@@ -81,28 +101,179 @@ def test_sums_stop_where_64_bits_end():
     assert compute_spent_epsilon((0,) * 25, 1e-6) == 0
 
 
-def test_costs_are_known_by_their_text():
-    """A cost has one text, whatever the order of its facts, and is read back from it."""
-    cost = make_metric_cost(2.0, {"mechanism": "tem", "epsilon": 2.0})
-    assert cost.encode() == make_metric_cost(2.0, {"epsilon": 2.0, "mechanism": "tem"}).encode()
-    assert parse_cost(cost.encode()) == cost
+@pytest.mark.parametrize(
+    ("budget", "delta", "value"),
+    [
+        *((budget, None, "'budget'") for budget in (0, -1, math.nan, math.inf, 1e7, "20")),
+        *((1.0, delta, "'delta'") for delta in (0, 1, 2.0, math.nan)),
+        (1e-3, 1e-30, "no release"),  # not even a sum of 0 would be within any cap
+    ],
+)
+def test_caps_that_cannot_be(budget, delta, value):
+    """A budget is a positive number, a delta a probability, and some release fits."""
+    with refuses(value):
+        compute_caps(budget, delta)
 
 
-@pytest.mark.parametrize("budget", [0, -1, math.nan, math.inf, 1e7, "20"])
-def test_a_budget_is_a_positive_number(budget):
-    """What is none is refused in one line."""
-    with pytest.raises(InputError, match="'budget' parameter"):
-        compute_caps(budget, None)
+# The decision.
+
+COST = make_metric_cost(1.0, {})
+CAPS = (10 * EPSILON_UNITS,)
+CELLS = st.lists(st.tuples(st.integers(0, 9), st.integers(1, 6)), min_size=1, max_size=3)
+ROWS = st.lists(st.tuples(st.sampled_from("abc"), CELLS), max_size=12)
 
 
-@pytest.mark.parametrize("delta", [0, 1, 2.0, math.nan])
-def test_a_delta_is_a_probability(delta):
-    """What is none is refused in one line."""
-    with pytest.raises(InputError, match="'delta' parameter"):
-        compute_caps(1.0, delta)
+def make_charges(rows):
+    """Return charges of rows of (person, cells), each cell a name and its units."""
+    flat = [(row, person, name, units) for row, (person, cells) in enumerate(rows) for name, units in cells]
+    return Charges(
+        [f"{person}{name}".encode() for _, person, name, _ in flat],
+        [person.encode() for _, person, _, _ in flat],
+        [units for *_, units in flat],
+        [row for row, *_ in flat],
+    )
 
 
-def test_a_budget_that_admits_nothing_is_refused():
-    """At so small an epsilon and delta not even a sum of 0 would be within any cap."""
-    with pytest.raises(InputError, match="admits no release"):
-        compute_caps(1e-3, 1e-30)
+@settings(max_examples=40)
+@given(rows=ROWS, known=st.sets(st.tuples(st.sampled_from("abc"), st.integers(0, 9))), spent=st.integers(0, 10))
+def test_a_plain_reading(rows, known, spent):
+    """Rows are taken in order; the cells of each that are new are charged together if they fit, else it is refused."""
+    totals = {b"a": (spent * EPSILON_UNITS,)}
+    charged_before = {f"{person}{name}".encode() for person, name in known}
+    decision = decide_charges(COST, make_charges(rows), charged_before, totals, CAPS)
+    seen, sums, refused, new = set(charged_before), {"a": spent, "b": 0, "c": 0}, [], 0
+    for row, (person, cells_of_row) in enumerate(rows):
+        units = 0
+        fresh = []
+        for name, count in cells_of_row:
+            if f"{person}{name}".encode() not in seen:
+                seen.add(f"{person}{name}".encode())
+                fresh.append(name)
+                units += count
+        if fresh and sums[person] + units > 10:
+            refused.append(row)
+        elif fresh:
+            sums[person] += units
+            new += len(fresh)
+    assert decision.refused_rows == refused
+    assert len(decision.new_cells) == new
+    assert {person.decode(): total[0] // EPSILON_UNITS for person, total in decision.totals.items()} == {
+        person: total for person, total in sums.items() if total != (spent if person == "a" else 0)
+    }
+
+
+# The guarantee that a verdict supports.
+
+CLAIM = dn.PureDP(3.0, "a theorem")
+
+
+def judge(guarantee, status="proved", epsilon=None):
+    """Return a verdict of a status, by default with an upper bound that is what was claimed."""
+    return dn.Verdict(guarantee, status, guarantee.epsilon if epsilon is None else epsilon, 0.0, 1.0, 0, None, "", 0.0)
+
+
+@pytest.mark.parametrize("status", ["proved", "proved for ideal arithmetic"])
+def test_what_is_proved_is_charged(status):
+    """A proved guarantee is charged as claimed, also where less was verified, and has the status of its verdict."""
+    for verified in (3.0, 1.25):
+        charged = get_charged_guarantee("own", judge(CLAIM, status, verified), "record")
+        assert charged == dataclasses.replace(CLAIM, status=status)
+
+
+@pytest.mark.parametrize(
+    ("verdict", "value"),
+    [
+        *((judge(CLAIM, status), status) for status in ("claimed", "not refuted", "undecided", "refuted")),
+        *((judge(dataclasses.replace(CLAIM, status=status)), status) for status in ("claimed", "refuted")),
+        *((judge(CLAIM, epsilon=verified), "verified") for verified in (3.1, math.inf, math.nan)),
+        *((judge(dataclasses.replace(CLAIM, unit=unit)), unit) for unit in ("word", "person")),
+        *((judge(guarantee), "guarantee.epsilon") for guarantee in (dn.PureDP(math.inf, ""), dn.PureDP(-1.0, ""))),
+        (judge(dn.ApproxDP(1.0, 1.0, "")), "guarantee.delta"),
+    ],
+)
+def test_what_is_no_cost_is_refused(verdict, value):
+    """What is not proved, less than verified, of another unit, or nothing that can be counted, is not charged."""
+    with refuses(value):
+        get_charged_guarantee("own", verdict, "record")
+
+
+# What a ledger says, and believes of what stands in it.
+
+
+def test_spending(tmp_path):
+    """Each account has its persons and the most that one has spent; of one person, hers; of nobody, nothing."""
+    dn.create_ledger(str(tmp_path / "l.db"), 50.0, delta=1e-6, unit="person", secret=SECRET)
+    ledger = dn.Ledger(str(tmp_path / "l.db"), SECRET)
+    ledger.charge(WORD, cells(ledger, ("ann", "a", 4), ("bob", "b", 2), ("ann", "c", 1)))
+    ledger.charge(TEXT, cells(ledger, ("bob", "d", 1)))
+    ledger.charge(PERSON, cells(ledger, ("ann", "e", 1), ("eve", "f", 1)))
+    spending, one = read_spending(ledger), compute_spent_epsilon(PERSON.amounts, 1e-6)
+    found = {account.name: (account.persons, account.largest) for account in spending.accounts}
+    assert found == {"metric": (2, 12.5), "pure": (1, 3.0), "approximate": (2, one)}
+    found = {release.facts["mechanism"]: (release.cells, release.units) for release in spending.releases}
+    assert found == {"tem": (3, 7), "adept-l1": (1, 1), "synthesize": (2, 2)}
+    assert [read_spending(ledger, *who).largest_loss for who in ((), ("bob",), ("eve",))] == [150.0, 60.0, None]
+    assert read_spending(ledger, "nobody").to_dict() == {"accounts": [], "releases": [], "largest_loss": None}
+    for number in range(10):
+        ledger.charge(PERSON, cells(ledger, ("max", str(number), 1)))
+    [account] = read_spending(ledger, "max").accounts
+    assert account.largest < 5 * one  # ten releases compose
+    rows = [json.loads(encode_units(units)) for units in ledger.list_units("ann")]
+    assert sorted((row["account"], row["units"]) for row in rows) == [("approximate", 1), ("metric", 5)]
+    assert all(row["person"] == ledger.keys.hash_person("ann").hex() for row in rows)
+
+
+HASH = bytes(16)
+FACTS = ("person", 5.0, 1e-6, {name: list(amounts) for name, amounts in compute_caps(5.0, 1e-6).items()}, HASH)
+STORED = make_metric_cost(2.0, {"mechanism": "tem", "epsilon": 2.0, "largest loss": math.inf})
+
+
+def test_records_are_read_back():
+    """Facts, totals, units and costs; a cap of divergences may be rounded otherwise on another machine."""
+    assert check_facts(*FACTS).caps == compute_caps(5.0, 1e-6)
+    other = {**FACTS[3], "approximate": [*FACTS[3]["approximate"][:-1], FACTS[3]["approximate"][-1] - 1]}
+    assert check_facts(*FACTS[:3], other, HASH).caps["approximate"][-1] == other["approximate"][-1]
+    assert check_total(HASH, "metric", [3]).amounts == (3,)
+    assert check_units(HASH, STORED, 1, 2).units == 2
+    assert parse_cost(STORED.encode()) == STORED
+    assert make_metric_cost(2.0, dict(reversed(STORED.facts.items()))).encode() == STORED.encode()
+
+
+def check_field(place):
+    """Return a check of the facts with another value at one place."""
+    return lambda value: check_facts(*FACTS[:place], value, *FACTS[place + 1 :])
+
+
+def parse_fields(fields):
+    """Read a cost with some other fields."""
+    return parse_cost(json.dumps({"account": "metric", "amounts": [2], "facts": {}, **fields}))
+
+
+@pytest.mark.parametrize(
+    ("read", "bad"),
+    [
+        (check_field(0), ["", "a\nb", "x" * 41, None, 1]),
+        (check_field(1), [-1.0, 0.0, math.nan, math.inf, 1e9, "5.0", 5, None, 6.0]),
+        (check_field(2), [0.0, 1.0, -1.0, math.nan, "1e-6", True, [], {}, 1e-5]),
+        (check_field(3), [None, [], {}, {"metric": [5 * 10**9]}, "x"]),
+        (check_field(3), [{**FACTS[3], "pure": [cap]} for cap in (5 * 10**9 + 2, 5 * 10**9 - 3, 5e9, "1", None, [])]),
+        (check_field(4), [b"", b"x" * 15, "0" * 16, None]),
+        (
+            lambda amounts: check_total(HASH, "metric", amounts),
+            [[], [-1], [1, 2], [MAX_AMOUNT + 1], [1.0], ["1"], [True], None, {}, "3", (3,)],
+        ),
+        (lambda person: check_total(person, "metric", [3]), [b"short", "x" * 16]),
+        (lambda account: check_total(HASH, account, [3]), ["other", None, []]),
+        (lambda given: check_units(HASH, *given), [(None, 1, 2), (STORED, 1, 0), (STORED, 1, 2.0), (STORED, None, 2)]),
+        (parse_cost, [None, 1, b"\xff", "", "{", "[" * 100_000, "9" * 5_000, "[]", "{}", "1"]),
+        (parse_fields, [{"account": account} for account in ("other", ["pure"], "approximate")]),
+        (parse_fields, [{"amounts": amounts} for amounts in ([], [-1], "1", [2.0], [math.inf])]),
+        (parse_fields, [{"facts": facts} for facts in (None, [["mechanism", "tem"]], {"mechanism": 1})]),
+        (parse_fields, [{"facts": {"epsilon": value}} for value in ("2", math.nan, 10**400)]),
+    ],
+)
+def test_what_no_ledger_has_is_damage(read, bad):
+    """A value that no ledger can have written is damage, and so is a budget or a delta that the caps contradict."""
+    for value in bad:
+        with pytest.raises(DamageFound):
+            read(value)

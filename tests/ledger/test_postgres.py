@@ -5,10 +5,10 @@ from concurrent.futures import ThreadPoolExecutor
 
 import pytest
 
-from deniable.core.errors import InputError
-from deniable.ledger import Ledger, postgres
-from deniable.ledger.postgres import hide_user
-from tests.contracts.store import SECRET, WORD, StoreContract, cells, spent
+from deniable import InputError, Ledger
+from deniable.ledger import postgres
+from tests.ledger.store import SECRET, WORD, StoreContract, cells, spent
+from tests.refusals import refuses
 
 
 def run(address, statement, *values):
@@ -18,6 +18,7 @@ def run(address, statement, *values):
         return connection.execute(statement, values)
 
 
+@pytest.mark.deep
 class TestPostgresStore(StoreContract):
     """PostgreSQL holds the contract."""
 
@@ -46,16 +47,10 @@ class TestPostgresStore(StoreContract):
         """A service lives longer than a connection: the batch that meets the loss is refused, the next is charged."""
         ledger.charge(WORD, cells(ledger, ("ann", "a", 1)))
         run(ledger.location, "SELECT pg_terminate_backend(pid) FROM pg_stat_activity WHERE pid <> pg_backend_pid()")
-        with pytest.raises(InputError, match="cannot be used"):
+        with refuses("cannot be used"):
             ledger.charge(WORD, cells(ledger, ("ann", "b", 1)))
         assert ledger.charge(WORD, cells(ledger, ("ann", "b", 1))) == 1
         assert spent(ledger, "ann") == 5
-
-    def test_a_strict_default_does_not_fail(self, ledger):
-        """Batches lock what they read, so that the isolation that a database asks for by default is not needed."""
-        name = ledger.location.partition("?")[0].rpartition("/")[2]
-        run(ledger.location, f"ALTER DATABASE {name} SET default_transaction_isolation = 'serializable'")
-        self.test_writers_do_not_lose_each_others_charges(ledger)
 
     def test_threads_after_a_lost_connection(self, ledger):
         """Threads of one ledger that meet a lost connection open one, and share no transaction."""
@@ -75,16 +70,17 @@ class TestPostgresStore(StoreContract):
 
     def test_a_database_without_a_ledger_is_one_line(self, postgres_database):
         """The message names the command that makes one."""
-        with pytest.raises(InputError, match="deniable ledger create"):
+        with refuses("deniable ledger create"):
             _ = Ledger(postgres_database, SECRET).facts
 
 
 def test_no_server_is_one_line(tmp_path):
     """Where no server listens, the error names the host and not the user."""
     pytest.importorskip("psycopg")
-    with pytest.raises(InputError, match="cannot be used") as caught:
+    with pytest.raises(InputError) as caught:
         _ = Ledger(f"postgresql://someone@/none?host={tmp_path}", SECRET).facts
-    assert "\n" not in str(caught.value)
+    assert str(tmp_path) in str(caught.value)
+    assert "someone" not in str(caught.value)
 
 
 @pytest.mark.parametrize(
@@ -102,11 +98,11 @@ def test_no_server_is_one_line(tmp_path):
 )
 def test_a_password_is_refused(address):
     """Every list of programs would show it; neither error nor anything else repeats it."""
-    with pytest.raises(InputError, match=r"PGPASSWORD|another form") as caught:
+    with pytest.raises(InputError) as caught:
         Ledger(address, SECRET)
     assert "ter2" not in str(caught.value)
 
 
 def test_messages_hide_users():
     """An address is shown without what stands before the host and behind the database."""
-    assert hide_user("postgresql://me:pw@host:5/db?x=1") == "postgresql://host:5/db"
+    assert Ledger("postgresql://me@host:5/db?x=1", SECRET).shown_location == "postgresql://host:5/db"

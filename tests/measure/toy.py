@@ -1,6 +1,10 @@
-"""Tables made up for tests: texts whose words tell their class, and texts whose words tell nothing."""
+"""Tables made up for tests: texts whose words tell their class, texts that tell nothing, releases by hand."""
+
+import dataclasses
 
 import numpy as np
+
+import deniable as dn
 
 FILLER = ("the", "and", "it", "was", "a", "very", "of", "in", "this", "that")
 
@@ -19,3 +23,30 @@ def table(rows, classes=2, seed=0, telling=3):
 def noise(rows, seed=1):
     """Return texts of filler alone."""
     return [" ".join(np.random.default_rng((seed, row)).choice(FILLER, 12)) for row in range(rows)]
+
+
+def chain(space, count, length, seed=0, loyal=0.9):
+    """Return texts in which a word is mostly followed by the one that is its partner's number."""
+    generator = np.random.default_rng(seed)
+    size = len(space)
+    partner = np.random.default_rng(99).permutation(size)
+    out = []
+    for _ in range(count):
+        words = [int(generator.integers(size))]
+        for _ in range(length - 1):
+            words.append(int(partner[words[-1]]) if generator.random() < loyal else int(generator.integers(size)))
+        out.append(" ".join(space.words[word] for word in words))
+    return out
+
+
+def zipf(count):
+    """Return the weights of Zipf's law."""
+    weights = 1 / np.arange(1, count + 1)
+    return weights / weights.sum()
+
+
+def drawn_as(space, texts, outputs):
+    """Return texts for which the given words of the space were drawn, as if by a mechanism."""
+    batch = dn.measure.privatize_texts(dn.TEM(space, epsilon=1.0), texts, seed=0)
+    numbers = np.array([space.index_of(word) for text in outputs for word in text.split()], dtype=np.int32)
+    return dataclasses.replace(batch, new_texts=list(outputs), outputs=numbers)

@@ -12,13 +12,7 @@ from tests.reliability.runs import FaultServer, Run
 
 @dataclasses.dataclass(frozen=True)
 class Charged:
-    """What a ledger was charged for.
-
-    Attributes:
-        cells: number of texts.
-        units: words of them.
-        problems: what is wrong with the ledger.
-    """
+    """What a ledger was charged for."""
 
     cells: int
     units: int
@@ -39,15 +33,7 @@ def find_charging_faults(
     whole: Charged,
     outputs: tuple[Mapping[str, State], Mapping[str, bytes]],
 ) -> list[str]:
-    """Return what is wrong with the charges of a run, and with those of a repeat, which is made here.
-
-    Args:
-        server: for the repeat.
-        command: what ran.
-        run: how it ended.
-        whole: what a run without faults charges.
-        outputs: the states of its outputs, and what a run without faults writes.
-    """
+    """Return what is wrong with the charges of a run, and with those of a repeat, which is made here."""
     states, new = outputs
     charged = read_charges(run, server.inputs)
     problems = [*charged.problems]

@@ -18,14 +18,7 @@ COULD_NOT_RUN = 2
 
 
 def read_states(command: Command, run: Run, old: Path | None, new: Mapping[str, bytes]) -> dict[str, State]:
-    """Return the state of each output.
-
-    Args:
-        command: what ran.
-        run: how it ended.
-        old: folder of outputs that were there before; None for none.
-        new: what a run without faults writes.
-    """
+    """Return the state of each output."""
     states: dict[str, State] = {}
     for name in command.outputs:
         path = run.folder / "out" / name
@@ -69,15 +62,7 @@ def _is_same_document(content: bytes, example: bytes, *, is_exact: bool) -> bool
 
 
 def find_faults(command: Command, run: Run, fault: Fault, states: Mapping[str, State], before: State) -> list[str]:
-    """Return what a run did that it may not do, in words; nothing where all is well.
-
-    Args:
-        command: what ran.
-        run: how it ended.
-        fault: what went wrong.
-        states: of its outputs.
-        before: the state of all outputs before the run, ``absent`` or ``old``.
-    """
+    """Return what a run did that it may not do, in words; nothing where all is well."""
     problems = [f"{name} is {state}" for name, state in states.items() if state == "broken"]
     if run.has_hung:
         problems.append("it hung")

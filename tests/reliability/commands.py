@@ -11,6 +11,8 @@ from pathlib import Path
 
 import numpy as np
 
+import deniable as dn
+
 MARK = "zyxprivatum"
 """How a word of every private text begins, which no space has: it is in no output but those that copy texts."""
 WORDS = ("good", "great", "fine", "bad", "awful", "poor", "film", "movie", "plot", "the", "a", "was", "not", "very")
@@ -171,9 +173,6 @@ def make_inputs(folder: Path) -> None:
 
     A ledger and its key are there too.
     """
-    from deniable.core.signatures import write_signing_key
-    from deniable.ledger import create_ledger
-
     generator = np.random.default_rng(0)
     words = (*WORDS, *_MORE_WORDS)
     vectors = 0.3 * generator.normal(size=(len(words), 6))
@@ -183,11 +182,15 @@ def make_inputs(folder: Path) -> None:
     (folder / "space.txt").write_text("".join(lines))
     rows = [(f"r{number}", *row, f"{number:03}") for number, row in enumerate(_draw_rows(12, 3))]
     _write_csv(folder / "table.csv", ("id", "text", "label", "note"), rows)
-    write_signing_key(folder / "sign.key")
+    _run("key", str(folder / "sign.key"), "--sign")
     (folder / LEDGER).parent.mkdir()
-    create_ledger(
+    dn.create_ledger(
         str(folder / LEDGER), 1000.0, delta=None, unit="person", secret=bytes(range(32)), key_path=folder / LEDGER_KEY
     )
+
+
+def _run(*arguments: str) -> None:
+    subprocess.run([sys.executable, "-m", "deniable", *arguments], check=True, capture_output=True)
 
 
 def make_all_inputs(folder: Path) -> None:
@@ -195,9 +198,7 @@ def make_all_inputs(folder: Path) -> None:
     import pyarrow as pa
     from pyarrow import parquet
 
-    from deniable.learning.artifact import save_model
     from tests.cli.image_models import images
-    from tests.rewriting.untrained import untrained
 
     make_inputs(folder)
     rows = [{"text": text, "label": label} for text, label in _draw_rows(12, 3)]
@@ -212,12 +213,11 @@ def make_all_inputs(folder: Path) -> None:
     _write_csv(folder / "public.csv", ("text", "label"), public)
     (folder / "sets.json").write_text('{"good": ["great", "fine"], "bad": ["awful", "poor"], "film": ["movie"]}')
     images(folder / "images.npz")
-    save_model(untrained(), folder / "rewriter.pt")
-    space = ["--space", str(folder / "space.txt"), "--hide", "none"]
-    text_model = ["train", "text", str(folder / "train.csv"), "--kind", "fasttext", "--label", "label"]
-    table = ["privatize", str(folder / "table.csv"), "--epsilon", "2", "--test-seed", "7"]
-    for arguments in (
-        [*text_model, "--epochs", "2", *space, "--output", str(folder / "text.pt")],
-        [*table, *space, "--output", str(folder / "c.csv"), "--certificate", str(folder / "c.json")],
-    ):
-        subprocess.run([sys.executable, "-m", "deniable", *arguments], check=True, capture_output=True)
+    small = dn.rewriting.RewriterOptions(latent=8, hidden=12, embedding=6, epochs=1)
+    texts = [text for text, _ in public]
+    dn.texts.save_model(dn.rewriting.fit_rewriter(texts[9:], texts[:9], small, seed=1), folder / "rewriter.pt")
+    space = ("--space", str(folder / "space.txt"), "--hide", "none")
+    text_model = ("train", "text", str(folder / "train.csv"), "--kind", "fasttext", "--label", "label")
+    _run(*text_model, "--epochs", "2", *space, "--output", str(folder / "text.pt"))
+    table = ("privatize", str(folder / "table.csv"), "--epsilon", "2", "--test-seed", "7")
+    _run(*table, *space, "--output", str(folder / "c.csv"), "--certificate", str(folder / "c.json"))

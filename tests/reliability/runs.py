@@ -64,17 +64,7 @@ NO_FAULT = Fault()
 
 @dataclasses.dataclass(frozen=True)
 class Run:
-    """How a run ended.
-
-    Attributes:
-        code: its exit code; minus the signal that ended it.
-        counts: calls of each kind; empty where the process was killed.
-        seconds: how long it took.
-        has_hung: whether it had to be ended.
-        out: standard output.
-        err: standard error.
-        folder: in which it ran, with the folders ``out``, ``cache`` and ``tmp``.
-    """
+    """How a run ended."""
 
     code: int
     counts: dict[str, int]
@@ -86,13 +76,7 @@ class Run:
 
 
 class FaultServer:
-    """Runs commands in forks of one process.
-
-    Args:
-        library: that of `tests.reliability.library`.
-        folder: for the folders of runs.
-        inputs: folder of the inputs.
-    """
+    """Runs commands in forks of one process."""
 
     def __init__(self, library: Path, folder: Path, inputs: Path) -> None:
         self.folder, self.inputs = folder, inputs
@@ -125,13 +109,7 @@ class FaultServer:
 
     @contextlib.contextmanager
     def run(self, command: Command, fault: Fault, old: Path | None = None) -> Iterator[Run]:
-        """Run a command with a fault; its folder is there within the context.
-
-        Args:
-            command: what to run.
-            fault: what goes wrong.
-            old: folder of outputs that exist before; None for none.
-        """
+        """Run a command with a fault; its folder is there within the context."""
         self.warm(command)
         folder = self._make_folder(command, old)
         cache = folder / "cache" if fault.area == "cache" else self._cache

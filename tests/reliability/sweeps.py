@@ -56,13 +56,7 @@ class Outcome:
 
 
 class Sweep:
-    """Runs one command with faults.
-
-    Args:
-        server: that runs it.
-        command: what is run.
-        old: folder for the outputs that exist before; where the command does not overwrite, none do.
-    """
+    """Runs one command with faults."""
 
     def __init__(self, server: FaultServer, command: Command, old: Path) -> None:
         self.server, self.command = server, command

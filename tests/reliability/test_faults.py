@@ -2,18 +2,34 @@
 
 import errno
 import itertools
+import signal
 
 import pytest
 
-from tests.reliability.commands import QUICK_COMMANDS
-from tests.reliability.library import find_obstacle
-from tests.reliability.runs import SHORT, Fault
+from tests.reliability import charges
+from tests.reliability.commands import LEDGER_COMMAND, QUICK_COMMANDS, make_inputs
+from tests.reliability.library import build_library, find_obstacle
+from tests.reliability.runs import SHORT, Fault, FaultServer
 from tests.reliability.sweeps import FAILURES, SIGNALS, Sweep
 
-pytestmark = pytest.mark.skipif(find_obstacle() is not None, reason=find_obstacle() or "")
+pytestmark = [
+    pytest.mark.deep,
+    pytest.mark.skipif(find_obstacle() is not None, reason=find_obstacle() or ""),
+]
 
 RANDOM_SIGNALS = 4
 """Times that each signal arrives at a random moment."""
+
+
+@pytest.fixture(scope="module")
+def server(tmp_path_factory):
+    """Return what runs commands with faults."""
+    folder = tmp_path_factory.mktemp("faults")
+    (folder / "in").mkdir()
+    make_inputs(folder / "in")
+    running = FaultServer(build_library(folder), folder, folder / "in")
+    yield running
+    running.close()
 
 
 @pytest.fixture(scope="module", params=QUICK_COMMANDS, ids=lambda command: command.name)
@@ -22,14 +38,16 @@ def sweep(request, server, tmp_path_factory):
     return Sweep(server, request.param, tmp_path_factory.mktemp("old"))
 
 
+@pytest.fixture(scope="module")
+def charging(server, tmp_path_factory):
+    """Return the command that charges a ledger, run once without faults."""
+    return Sweep(server, LEDGER_COMMAND, tmp_path_factory.mktemp("old"))
+
+
 def list_problems(sweep, faults):
     """Return what went wrong that may not, by fault."""
     outcomes = [sweep.try_fault(fault) for fault in faults]
-    return {
-        (outcome.fault.name, outcome.fault.number): (outcome.problems, outcome.message)
-        for outcome in outcomes
-        if outcome.problems
-    }
+    return {(one.fault.name, one.fault.number): (one.problems, one.message) for one in outcomes if one.problems}
 
 
 @pytest.mark.parametrize("kind", FAILURES)
@@ -41,13 +59,9 @@ def test_each_call_that_fails(sweep, kind):
 
 
 def test_a_disk_that_stays_full(sweep):
-    """From any write on nothing can be written any more."""
+    """From any write on nothing can be written any more; writes that take half of the bytes change nothing."""
     calls = range(1, sweep.counts["out"]["write"] + 1)
     assert list_problems(sweep, [Fault("write", call, errno.ENOSPC, lasts=True) for call in calls]) == {}
-
-
-def test_short_writes(sweep):
-    """Writes that take half of the bytes, all of them, change nothing."""
     outcome = sweep.try_fault(Fault("write", 1, SHORT, lasts=True))
     assert (outcome.result, outcome.problems) == ("done", ())
 
@@ -76,3 +90,20 @@ def test_a_fault_is_injected(sweep):
     assert sweep.try_fault(Fault("open", 1, errno.ENOSPC)).result == "refused"
     outcome = sweep.try_fault(Fault("write", 1, -SIGNALS[0]))
     assert outcome.result == "ended by 9"
+
+
+def test_faults_around_a_charge(charging):
+    """No output is there without its charge, no message denies one, and a repeat pays nothing twice."""
+    calls = range(1, charging.counts["ledger"]["fsync"] + 1)
+    assert len(calls) > 2
+    faults = [Fault("fsync", call, action, area="ledger") for call in calls for action in (errno.EIO, -signal.SIGKILL)]
+    faults += [Fault("open", 1, -signal.SIGKILL), Fault("rename", 1, -signal.SIGKILL)]
+    assert list_problems(charging, faults) == {}
+
+
+def test_an_output_without_a_charge_is_found(charging, monkeypatch):
+    """A run whose ledger holds nothing is seen: what the other tests find is not for want of looking."""
+    monkeypatch.setattr(charges, "read_charges", lambda *_: charges.Charged(0, 0))
+    outcome = charging.try_fault(Fault("close", 1, errno.EIO, area="ledger"))
+    assert outcome.result == "done"
+    assert "an output is there without its charge" in outcome.problems

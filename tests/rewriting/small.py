@@ -1,9 +1,10 @@
 """A small corpus and a model of it, for the tests of rewriting."""
 
+import copy
+import functools
 import itertools
 
-from deniable.rewriting.model import fit_rewriter
-from deniable.rewriting.training import RewriterOptions
+import deniable as dn
 
 CITIES = ("boston", "denver", "dallas", "atlanta", "st. louis")
 SMALL = {"latent": 8, "hidden": 24, "embedding": 12, "batch_size": 8, "spliced": 1}
@@ -19,7 +20,12 @@ def corpus():
     ]
 
 
+@functools.cache
+def _fit(options):
+    texts = corpus()
+    return dn.rewriting.fit_rewriter(texts[5:], texts[:5], options, seed=1)
+
+
 def fitted(**given):
     """Return a model of the corpus, trained for a moment, with options in place of the small ones."""
-    texts = corpus()
-    return fit_rewriter(texts[5:], texts[:5], RewriterOptions(**{**SMALL, "epochs": 2, **given}), seed=1)
+    return copy.deepcopy(_fit(dn.rewriting.RewriterOptions(**{**SMALL, "epochs": 2, **given})))

@@ -32,22 +32,13 @@ def test_the_seam():
     }  # fmt: skip
 
 
-def test_the_longest():
-    """No text is longer than asked for, and texts of the corpus that are take no part."""
+def test_texts_that_take_no_part():
+    """No text is longer than asked for; a corpus without tokens gives nothing; another key gives others."""
     found = splice_texts([[4] * 50, [4, 5], [5, 4, 4]], 200, KEY, 4)
     assert {len(text) for text in found} <= {1, 2, 3, 4}
     assert len(found) == 200
-
-
-def test_nothing_to_join():
-    """A corpus without tokens gives nothing."""
-    assert splice_texts([], 5, KEY, 10) == []
-    assert splice_texts([[], []], 5, KEY, 10) == []
-    assert splice_texts([[4] * 11], 5, KEY, 10) == []
-
-
-def test_the_key():
-    """The same key gives the same texts, and another key others."""
+    for corpus in ([], [[], []], [[4] * 11]):
+        assert splice_texts(corpus, 5, KEY, 10) == []
     assert splice_texts(CORPUS, 50, KEY, 10) == splice_texts(CORPUS, 50, KEY, 10) != splice_texts(CORPUS, 50, OTHER, 10)
 
 
@@ -88,9 +79,7 @@ def test_every_epoch_has_new_texts():
 
 def test_steps_in_any_order():
     """The texts of a step follow from the key and its number alone."""
-    one, other = AugmentedBatches(CORPUS, 2, 0.5, 5, KEY), AugmentedBatches(CORPUS, 2, 0.5, 5, KEY)
+    one, other, another = (AugmentedBatches(CORPUS, 2, 0.5, 5, key) for key in (KEY, KEY, OTHER))
     steps = [one(number) for number in range(5)]
     assert [other(number) for number in (4, 0, 4)] == [steps[number] for number in (4, 0, 4)]
-    assert [AugmentedBatches(CORPUS, 2, 0.5, 5, OTHER)(number) for number in range(3)] != [
-        one(number) for number in range(3)
-    ]
+    assert [another(number) for number in range(5)] != steps

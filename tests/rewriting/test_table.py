@@ -1,56 +1,63 @@
-"""Whole tables rewritten: what is kept, what shows, and what is refused."""
+"""Whole tables rewritten: what is kept, what shows, what the certificate says, and what is refused."""
 
 import csv
+import dataclasses
 import io
 import json
+import math
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import torch
 
 import deniable as dn
-from deniable.core.progress import report_progress_to
-from deniable.registry.methods import REWRITING_METHODS
-from deniable.rewriting.table import rewrite_table
-from deniable.text.table_release import ReleaseFiles
-from deniable.text.tables.layout import TableLayout
-from deniable.text.tokenization import split_tokens
-from tests.rewriting.untrained import untrained
-from tests.text.helpers import buffers
+from tests.commands import run
+from tests.refusals import refuses
+from tests.rewriting.untrained import FACTS, untrained
 
 MODEL = untrained()
+WITH_DELTA = "adept-gaussian"
+REFUTED = ("adept", "dptext")
+METHODS = ("adept-true", "adept-l1", WITH_DELTA, "dptext-fixed", "tokens", "tokens-mixed", *REFUTED)
+FIELDS = (
+    "schema deniable private mechanism guarantee verification noise arithmetic steps meaning records not_protected "
+    "chosen row model texts"
+)
 
 
-class Fixed:
-    """A method that gives the same text for every text, and notes what it was given."""
+@pytest.fixture
+def rewrite(tmp_path, monkeypatch):
+    """Return a function that rewrites a table, and returns the new one and its certificate."""
+    monkeypatch.chdir(tmp_path)
 
-    def __init__(self, new="please", model=MODEL):
-        self._inner = REWRITING_METHODS["tokens"](model, epsilon=1.0)
-        self.new, self.seen = new, []
+    def rewriting(data, *options, kind="csv", method="adept-true", model=MODEL):
+        dn.texts.save_model(model, tmp_path / "m.pt", force=True)
+        (tmp_path / f"in.{kind}").write_bytes(data)
+        delta = ("--delta", "1e-5") if method == WITH_DELTA else ()
+        given = ("--epsilon", "5", "--method", method, "--output", f"out.{kind}", "--force", *delta, *options)
+        result = run("rewrite", "m.pt", f"in.{kind}", *given)
+        rewriting.err = result.err
+        if result.code:
+            raise dn.InputError(result.err.strip())
+        text = (tmp_path / f"out.{kind}.certificate.json").read_text("utf-8")
+        rewriting.text = text
+        return (tmp_path / f"out.{kind}").read_bytes(), json.loads(text)
 
-    def __getattr__(self, name):
-        return getattr(self._inner, name)
-
-    def rewrite(self, texts):
-        """Note and replace."""
-        self.seen.extend(texts)
-        return [self.new] * len(texts)
+    return rewriting
 
 
-def rewritten(place, data, kind="csv", method=None, **layout):
-    """Return a table rewritten, and its certificate."""
-    (place / "in").write_bytes(data)
-    files = ReleaseFiles(
-        source=str(place / "in"),
-        target=str(place / "out"),
-        certificate=str(place / "certificate"),
-        table_format=kind,
-        layout=TableLayout(name="the table", **{"replace_empty": True, **layout}),
-        force=True,
-    )
-    made, _ = rewrite_table(files, method or REWRITING_METHODS["tokens"](MODEL, epsilon=5.0))
-    assert json.loads((place / "certificate").read_text("utf-8")) == json.loads(made.to_json())
-    return (place / "out").read_bytes(), made
+@pytest.fixture
+def seen(monkeypatch):
+    """Return what texts are encoded as; what is decoded is always the same text, ``seen.new``."""
+
+    class Seen(list):
+        new = "please"
+
+    noted, encode = Seen(), dn.rewriting.Rewriter.encode
+    monkeypatch.setattr(dn.rewriting.Rewriter, "encode", lambda self, texts: noted.extend(texts) or encode(self, texts))
+    monkeypatch.setattr(dn.rewriting.Rewriter, "decode", lambda _, vectors: [noted.new] * len(vectors))
+    return noted
 
 
 def parquet(**columns):
@@ -69,150 +76,194 @@ EMPTY = {
 
 
 @pytest.mark.parametrize("kind", EMPTY)
-def test_an_empty_text_does_not_show(tmp_path, kind):
+def test_an_empty_text_does_not_show(rewrite, seen, kind):
     """What stands where a text was empty is what would stand there for any other text, byte for byte."""
     before, after = EMPTY[kind]
-    method = Fixed()
-    out, made = rewritten(tmp_path, before, kind, method, delimiter="\t" if kind == "tsv" else ",")
+    out, made = rewrite(before, kind=kind)
     assert out == after
-    assert "" in method.seen
-    assert made.texts == made.records == len(method.seen)
+    assert "" in seen
+    assert made["texts"] == made["records"] == len(seen)
 
 
 @pytest.mark.parametrize("kind", ["csv", "jsonl", "txt"])
-def test_an_empty_new_text_does_not_show_either(tmp_path, kind):
+def test_an_empty_new_text_does_not_show_either(rewrite, seen, kind):
     """Where all new texts are empty, quotes and blanks of the private ones leave no trace."""
     before = {"csv": b'text,id\n"",1\n,1\n"a,b",1\n', "jsonl": b'{"text":"\\u0061"}\n{"text":""}\n', "txt": b" \n\na\n"}
-    out, _ = rewritten(tmp_path, before[kind], kind, Fixed(""))
-    lines = out.decode().splitlines()[kind == "csv" :]
+    seen.new = ""
+    lines = rewrite(before[kind], kind=kind)[0].decode().splitlines()[kind == "csv" :]
     assert len({*lines}) == 1
 
 
-def test_a_row_of_one_empty_cell_is_kept(tmp_path):
-    """A table of one column loses no record where the new text is empty."""
-    out, made = rewritten(tmp_path, b'text\nshow\n""\n', method=Fixed(""))
-    assert out == b'text\n""\n""\n'
-    assert made.records == 2
+@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
+def test_tables_of_one_column_lose_no_record(rewrite, seen, end):
+    """A blank line of one column is an empty text, and a row stays where the new text is empty."""
+    out, made = rewrite(end.join([b"text", b"show", b"", b"me", b"", b""]))
+    assert out == end.join([b"text", b"please", b"please", b"please", b"please", b""])
+    assert (made["records"], made["texts"]) == (4, 4)
+    out, made = rewrite(end.join([b"text,id", b"show,1", b"", b"me,2", b""]))
+    assert out == end.join([b"text,id", b"please,1", b"", b"please,2", b""])
+    assert made["records"] == 2
+    seen.new = ""
+    assert rewrite(end.join([b"text", b"show", b'""', b""]))[0] == end.join([b"text", b'""', b'""', b""])
 
 
-def test_null_stays_null(tmp_path):
+def test_null_stays_null(rewrite, seen):
     """Null is no text: it stays, is not counted, and the certificate says that it shows."""
-    out, made = rewritten(tmp_path, parquet(text=["show", None, ""], n=[1, 2, 3]), "parquet", Fixed())
+    del seen
+    out, made = rewrite(parquet(text=["show", None, ""], n=[1, 2, 3]), kind="parquet")
     table = pq.read_table(io.BytesIO(out))
     assert table.column("text").to_pylist() == ["please", None, "please"]
     assert table.column("n").to_pylist() == [1, 2, 3]
-    assert (made.records, made.texts) == (3, 2)
-    assert made.not_protected[0].endswith("which texts are null")
-    out, made = rewritten(tmp_path, b'{"text":null}\n{"text":"show"}\n', "jsonl", Fixed())
+    assert (made["records"], made["texts"]) == (3, 2)
+    assert "null" in made["not_protected"][0]
+    out, made = rewrite(b'{"text":null}\n{"text":"show"}\n', kind="jsonl")
     assert out == b'{"text":null}\n{"text":"please"}\n'
-    assert (made.records, made.texts) == (2, 1)
-    _, made = rewritten(tmp_path, b"text\nshow\n")
-    assert "null" not in made.not_protected[0]
+    assert (made["records"], made["texts"]) == (2, 1)
+    assert "null" not in rewrite(b"text\nshow\n")[1]["not_protected"][0]
 
 
-def test_other_columns_are_copied(tmp_path):
+def test_other_columns_are_copied(rewrite, seen):
     """Every byte outside of the texts is kept, several columns are rewritten, and the certificate counts them."""
+    seen.new = "all"
     data = b'id,a,note,b\r\n"007",show me,"x ""y""",from boston\r\n8,to,,denver\r\n'
-    out, made = rewritten(tmp_path, data, method=Fixed("all"), columns=["a", "b"])
+    out, made = rewrite(data, "--column", "a", "--column", "b", method=WITH_DELTA)
     assert out == b'id,a,note,b\r\n"007",all,"x ""y""",all\r\n8,all,,all\r\n'
-    assert (made.records, made.texts, made.row["texts"]) == (2, 4, 2)
-    assert made.not_protected[1] == "the columns copied unchanged: 'id', 'note'"
+    assert (made["records"], made["texts"]) == (2, 4)
+    assert made["row"] == {"texts": 2, "epsilon": 10.0, "delta": 2e-5}
+    assert made["not_protected"][1] == "the columns copied unchanged: 'id', 'note'"
+    wide = ",".join(["text", *(f"c{i}" for i in range(1000))])
+    named = rewrite(f"{wide}\n{wide}\n".encode())[1]["not_protected"][1]
+    assert named.endswith("'c19' and 980 more")
 
 
 @pytest.mark.parametrize("new", ['say "show", me', "a\nb", "é✓", "\ud800x"])
-@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
-def test_any_new_text_can_be_written(tmp_path, kind, new):
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet", "txt"])
+def test_any_new_text_can_be_written(rewrite, seen, kind, new):
     """Quotes and delimiters of a new text come back, half characters as question marks, line ends as spaces."""
-    data = {"csv": b"text,n\nshow,1\n", "jsonl": b'{"text":"show"}\n', "parquet": parquet(text=["show"])}[kind]
-    out, _ = rewritten(tmp_path, data, kind, Fixed(new))
-    if kind == "parquet":
-        found = pq.read_table(io.BytesIO(out)).column("text")[0].as_py()
-    elif kind == "jsonl":
-        found = json.loads(out)["text"]
-    else:
-        found = next(csv.DictReader(io.StringIO(out.decode(), newline="")))["text"]
-    assert found == new.replace("\ud800", "?").replace("\n", " ")
+    seen.new = new
+    data = {
+        "csv": b"text,n\nshow,1\n",
+        "jsonl": b'{"text":"show"}\n',
+        "parquet": parquet(text=["show"]),
+        "txt": b"show\n",
+    }
+    out, _ = rewrite(data[kind], kind=kind)
+    read = {
+        "parquet": lambda: pq.read_table(io.BytesIO(out))["text"].to_pylist()[0],
+        "jsonl": lambda: json.loads(out)["text"],
+        "csv": lambda: next(csv.DictReader(io.StringIO(out.decode(), newline="")))["text"],
+        "txt": lambda: out.decode()[:-1],
+    }
+    assert read[kind]() == new.replace("\ud800", "?").replace("\n", " ")
 
 
-def test_a_line_stays_a_line(tmp_path):
-    """A word of a model that holds a line end makes no records where every line is one."""
-    assert rewritten(tmp_path, b"show\nme\n", "txt", Fixed("a\nb\rc"))[0] == b"a b c\na b c\n"
-
-
-def test_a_key_twice(tmp_path):
+def test_a_key_twice(rewrite, tmp_path):
     """A JSON object with two texts under one key would spend more than the certificate says: its line is refused."""
-    data = b'{"text":"show"}\n{"text":"show","text":"me"}\n'
-    with pytest.raises(dn.InputError, match="the table line 2 has the key 'text' 2 times: give every key once"):
-        rewritten(tmp_path, data, "jsonl")
-    assert not (tmp_path / "out").exists()
+    with refuses("line 2"):
+        rewrite(b'{"text":"show"}\n{"text":"show","text":"me"}\n', kind="jsonl")
+    assert not (tmp_path / "out.jsonl").exists()
 
 
-def test_windows_do_not_show(tmp_path):
-    """A table read and released in small parts has every text in its place."""
-    data = ("text,id\n" + "".join(f"show {'me ' * (i % 5)},{i}\n" for i in range(50))).encode()
-    method = Fixed()
-    with buffers(chunk=7, window=40):
-        out, made = rewritten(tmp_path, data, method=method)
-    assert out.decode().splitlines()[1:] == [f"please,{i}" for i in range(50)]
-    assert made.records == 50
-    assert method.seen[7] == "show me me "
+@pytest.mark.parametrize("method", ["adept-true", "tokens"])
+def test_of_long_texts_the_first_tokens_enter(rewrite, seen, method):
+    """A text beyond the model's limit enters as its first tokens, which shows neither in table nor in certificate."""
+    texts = ["show", "", "to " * 13, " ".join(["flights"] * 12), "a, b " * 400, "don't " * 40]
+    entering = ["show", "", " ".join(["to"] * 12), " ".join(["flights"] * 12), "a, b" + " a, b" * 3]
+    out, made = rewrite(b"text,other\n" + "".join(f'"{text}",x\n' for text in texts).encode(), method=method)
+    assert out.count(b"\n") == 7
+    assert "rows 3, 5" in rewrite.err  # for the owner only
+    assert seen[:5] == entering
+    assert len(MODEL.vocabulary.to_ids(seen[5])) <= MODEL.limit == 12
+    assert made == rewrite(b"text,other\n" + b"show,x\n" * 6, method=method)[1]
+    assert "first 12 tokens" in made["guarantee"]["of"]
 
 
-@pytest.mark.parametrize("name", ["tokens", "adept-true"])
-def test_of_long_texts_the_first_tokens_enter(tmp_path, name):
-    """A text beyond the model's limit enters as its first tokens, is counted for the owner, and does not show."""
-    rows = [["show"], [""], ["to " * 13], [" ".join(["flights"] * 12)], ["a, b " * 400]]
-    data = b"text,other\n" + "".join(f'"{text}",x\n' for (text,) in rows).encode()
-    method = Fixed(model=MODEL)
-    out, made = rewritten(tmp_path, data, method=method)
-    assert out == b"text,other\n" + b"please,x\n" * 5
-    assert method.seen == ["show", "", " ".join(["to"] * 12), " ".join(["flights"] * 12), "a, b" + " a, b" * 3]
-    assert max(len(split_tokens(text)) for text in method.seen) == MODEL.limit == 12
-    short = rewritten(tmp_path, b"text,other\n" + b"show,x\n" * 5, method=Fixed())[1]
-    assert made == short
-    real, proof = rewritten(tmp_path, data, method=REWRITING_METHODS[name](MODEL, epsilon=5.0))
-    assert real.count(b"\n") == 6
-    assert "first 12 tokens enter" in proof.guarantee["of"]
-    files = ReleaseFiles(
-        str(tmp_path / "in"), str(tmp_path / "o2"), str(tmp_path / "c2"), "csv", TableLayout("t", replace_empty=True)
-    )
-    assert rewrite_table(files, Fixed())[1].truncated_rows == [2, 4]
-
-
-@pytest.mark.parametrize("end", [b"\n", b"\r\n"])
-def test_a_blank_line_of_one_column_is_a_record(tmp_path, end):
-    """In a table of one column a blank line is an empty text: it is counted, rewritten and does not show."""
-    out, made = rewritten(tmp_path, end.join([b"text", b"show", b"", b"me", b"", b""]), method=Fixed())
-    assert out == end.join([b"text", b"please", b"please", b"please", b"please", b""])
-    assert (made.records, made.texts) == (4, 4)
-    out, made = rewritten(tmp_path, end.join([b"text,id", b"show,1", b"", b"me,2", b""]), method=Fixed())
-    assert out == end.join([b"text,id", b"please,1", b"", b"please,2", b""])
-    assert made.records == 2
-
-
-def test_a_layout_that_keeps_empty_cells(tmp_path):
-    """A layout under which empty cells would stay is refused."""
-    with pytest.raises(dn.InputError, match="layout with replace_empty=True"):
-        rewritten(tmp_path, b"text\nshow\n", replace_empty=False)
-
-
-def test_tables_of_one_shape_have_one_certificate(tmp_path):
-    """Whatever the texts say, tables of as many records have the same certificate."""
-    first = rewritten(tmp_path, b"text,id\nshow me all,1\n,2\n")[1]
-    assert rewritten(tmp_path, b"text,id\nto,9\nzork boston,8\n")[1] == first
-
-
-def test_progress_is_reported(tmp_path):
-    """Whoever watches is told of texts done and texts in all."""
-    told = []
-    with report_progress_to(lambda done, total: told.append((done, total))):
-        rewritten(tmp_path, b"text\n" + b"show\n" * 2500, method=Fixed())
-    assert told == [(0, 2500), (1024, 2500), (2048, 2500)]
-
-
-@pytest.mark.parametrize("records", [0, 1])
-def test_small_tables(tmp_path, records):
-    """A header alone, and one record, are tables too."""
-    out, made = rewritten(tmp_path, b"text,id\n" + b"show,1\n" * records)
+@pytest.mark.parametrize("records", [0, 1, 2500])
+def test_tables_of_any_size(rewrite, records):
+    """A header alone, one record, and more than are rewritten at a time are tables too."""
+    out, made = rewrite(b"text,id\n" + b"show,1\n" * records)
     assert out.count(b"\n") == records + 1
-    assert (made.records, made.texts) == (records, records)
+    assert (made["records"], made["texts"]) == (records, records)
+
+
+@pytest.mark.parametrize("name", METHODS)
+def test_the_certificate_of_every_method(rewrite, name):
+    """It is strict JSON with the fields of its schema, in order; guarantee and verdict are the method's own."""
+    _, made = rewrite(b"text\nshow\nme\n\n", method=name)
+    assert rewrite.text.endswith("}\n")
+    json.loads(rewrite.text, parse_constant=pytest.fail)
+    assert " ".join(made) == FIELDS
+    assert (made["row"] is None) == (name in REFUTED)
+    assert (made["deniable"], made["records"], made["texts"]) == (dn.__version__, 3, 3)
+    delta = {"delta": 1e-5} if name == WITH_DELTA else {}
+    method = dn.rewriting_method(name, MODEL, epsilon=5.0, **delta)
+    assert made["mechanism"] == {"name": name, **method.parameters}
+    stated = {key: value for key, value in made["guarantee"].items() if key not in {"kind", "of"}}
+    assert stated == dataclasses.asdict(method.guarantee)
+    assert made["guarantee"]["kind"] == type(method.guarantee).__name__
+    verdict = method.verify().to_dict()
+    assert made["verification"] == {key: value for key, value in verdict.items() if key != "seconds"}
+    assert made["private"] is (name not in REFUTED)
+    if name in REFUTED:
+        assert made["guarantee"]["status"] == "refuted"
+        assert made["verification"]["lower_bound"] == ("inf" if name == "dptext" else pytest.approx(5 * math.sqrt(8)))
+        assert "at most" not in "".join(made["meaning"])
+        assert "not private" in made["meaning"][1]
+    else:
+        assert "149-fold" in made["meaning"][0]  # just above e^5
+        assert ("delta 1e-05" in made["meaning"][0]) == (name == WITH_DELTA)
+        assert made["row"]["epsilon"] == 5.0
+
+
+def test_a_seed_protects_nothing(rewrite):
+    """Noise from a public seed makes every release not private, and says so in place of what one text tells."""
+    for name in ("tokens", WITH_DELTA):
+        _, made = rewrite(b"text\nshow\n", "--test-seed", "1", method=name)
+        assert (made["private"], made["row"], len(made["meaning"])) == (False, None, 1)
+        assert "seed" in made["noise"]
+        assert made["guarantee"]["status"] == made["verification"]["status"] == "refuted"
+
+
+def test_the_summary_holds_the_certificate(rewrite):
+    """What is not protected is named, and a person is told what the file tells a program."""
+    _, made = rewrite(b"text,id\nshow,1\n", method=WITH_DELTA)
+    assert "4,478 texts" in made["not_protected"][2]
+    lines = (made["noise"], made["guarantee"]["source"], made["model"]["trained on"], *made["meaning"])
+    assert all(line in rewrite.err for line in (*lines, *made["not_protected"]))
+
+
+def test_tables_of_one_shape_have_one_certificate(rewrite):
+    """Whatever the texts say, tables of as many records have the same certificate."""
+    first = rewrite(b"text,id\nshow me all,1\n,2\n")[1]
+    assert rewrite(b"text,id\nto,9\nzork boston,8\n")[1] == first
+
+
+STAGES = {**FACTS, "records": 12, "options": {"noise": ("laplace", 0.25)}, "first stage": FACTS}
+ODD = [
+    {},
+    {"records": "many"},
+    {"records": -5},
+    {"records": True},
+    {**FACTS, "options": None},
+    {**FACTS, "options": {"noise": (1,)}},
+    *({**FACTS, "options": {"noise": (law, 1.0)}} for law in ("proved", "a\nb", ["laplace"])),
+]
+
+
+def test_what_the_model_was_trained_on(rewrite):
+    """Both stages of a training are told, with the noise of the second; facts that are none are not repeated."""
+    tell = lambda facts: rewrite(b"text\nshow\n", model=untrained(facts=facts))[1]["model"]["trained on"]  # noqa: E731
+    assert tell(FACTS) == "4,478 texts, as its file states"
+    assert tell(STAGES) == "12 texts with laplace noise of scale 0.25, after 4,478 texts, as its file states"
+    assert {tell(facts) for facts in ODD} == {"texts that its file does not describe"}
+
+
+def test_models_are_told_apart(rewrite):
+    """The fingerprint follows weights, words and limit, and nothing else."""
+    other = untrained()
+    with torch.no_grad():
+        other.network.bias[0] += 1
+    models = [MODEL, untrained(facts={}), other, untrained(limit=11), untrained(["show", "us"])]
+    found = [rewrite(b"text\nshow\n", model=model)[1]["model"]["fingerprint"] for model in models]
+    assert found[0] == found[1]
+    assert len({*found}) == 4

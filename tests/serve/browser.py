@@ -1,54 +1,14 @@
-"""A real service and a real browser, for the tests of the page."""
+"""What a browser must not do, and what tests of the page do on it."""
 
-import contextlib
 import dataclasses
-import os
 import re
-import shutil
-import subprocess
-import sys
 import urllib.parse
 
-import numpy as np
-import pytest
 
-from tests.text.helpers import SPACE
+def expect(place):
+    from playwright.sync_api import expect
 
-TOKEN = "a-token-for-the-tests-of-the-page-0123456789"
-SECONDS = 60
-"""How long a step may take on a busy machine."""
-
-
-def find_browser():
-    """Return the path of an installed Chromium, or skip with the reason."""
-    pytest.importorskip("playwright.sync_api", reason="playwright is not installed")
-    names = ("chromium", "chromium-browser", "google-chrome")
-    path = next(filter(None, map(shutil.which, names)), None)
-    if path is None:
-        pytest.skip("no Chromium is installed")
-    return path
-
-
-@contextlib.contextmanager
-def run_service(folder, *options, variables=()):
-    """Run ``deniable serve`` on a small space in a folder, and yield its address."""
-    np.savez(folder / "space.npz", words=np.array(SPACE.words), vectors=SPACE.vectors)
-    command = [sys.executable, "-m", "deniable", "serve", "--port", "0", "--space", "space.npz", "--hide", "places"]
-    environment = {**os.environ, **dict(variables)}
-    with subprocess.Popen([*command, *options], cwd=folder, env=environment, stderr=subprocess.PIPE) as process:
-        lines = []
-        for line in process.stderr:
-            lines.append(line.decode())
-            address = re.search(r"serving on (http://\S+);", lines[-1])
-            if address:
-                break
-        else:
-            pytest.fail("".join(lines))
-        try:
-            yield address[1]
-        finally:
-            process.terminate()
-            process.stderr.read()
+    return expect(place)
 
 
 @dataclasses.dataclass
@@ -80,3 +40,25 @@ class Watch:
     def _check_console(self, message):
         if message.type in {"error", "warning"} and not re.search(self.allowed, message.text):
             self.faults.append(f"{message.type}: {message.text}")
+
+
+def privatize(page):
+    """Privatize what stands on the page, and wait for it."""
+    expect(page.locator("#try-epsilon")).to_be_enabled()
+    page.get_by_role("button", name="Privatize").click()
+    expect(page.locator("#try-status")).to_contain_text("privatized")
+
+
+def open_table(page, folder, column="letter"):
+    expect(page.locator("#try")).to_be_visible()
+    page.set_input_files("#try-file", folder / "letters.csv")
+    page.locator("#try-column").select_option(column)
+
+
+def check_files(page, *paths):
+    """Check some files on the page, and return the verdict in words."""
+    expect(page.locator("#check")).to_be_visible()
+    page.set_input_files("#check-file", paths)
+    page.get_by_role("button", name="Check", exact=True).click()
+    expect(page.locator("#check-status")).to_have_text("Checked.")
+    return page.locator("#check-summary .verdict").text_content()

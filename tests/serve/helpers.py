@@ -1,52 +1,42 @@
-"""Applications over a small space, called in this process or served by one of their own."""
+"""Services as ``deniable serve`` makes them over a small space: called in this process, or in one of their own."""
 
 import asyncio
 import contextlib
-import functools
 import json
+import os
+import re
 import socket
 import subprocess
 import sys
-import textwrap
+from unittest import mock
 
 import httpx2 as httpx
+import numpy as np
+import pytest
 
 import deniable as dn
-from deniable.serve.app import create_app
-from deniable.serve.catalogue import Catalogue
-from deniable.serve.guard import Access
-from deniable.serve.offers import WordOffer
-from tests.text.helpers import SPACE
+from tests.commands import run
 
+WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
+SPACE = dn.Space(WORDS, np.random.default_rng(5).normal(size=(len(WORDS), 3)))
 TOKEN = "0123456789abcdef" * 2
-SECRET = "zebra-crossing"
-"""A text that must show nowhere."""
+SECRET = "zebra-crossing"  # a text that must show nowhere
+SECONDS = 120  # that anything may take on a busy machine
+PATIENT = ("--time-limit", "3600")
+HASTY = {"header_seconds": 1.0, "body_seconds": 1.0, "idle_seconds": 1.0}  # limits that no option sets
 
 
-@functools.lru_cache(maxsize=1)
-def build_fixed():
-    """Return the catalogue of one prepared release."""
-    offer = WordOffer(dn.Release(dn.TEM(SPACE, epsilon=2.0)))
-    catalogue = Catalogue.fix(offer)
-    catalogue.prepare(catalogue.default)
-    return catalogue
-
-
-@functools.lru_cache(maxsize=1)
-def build_choices():
-    """Return a catalogue of two mechanisms at three epsilons, of which the default is prepared."""
-    catalogue = Catalogue.of_space(SPACE, ["tem", "calibrated"], [1.0, 2.0, 3.0])
-    catalogue.prepare(catalogue.default)
-    return catalogue
+def save_space(folder):
+    """Write the space, and return its path."""
+    np.savez(folder / "space.npz", words=np.array(SPACE.words), vectors=SPACE.vectors)
+    return folder / "space.npz"
 
 
 class Client:
     """Calls an application in this process; a method for each of HTTP."""
 
-    def __init__(self, catalogue=None, *, token=None, limits=None, ledger=None):
-        access = Access() if token is None else Access.of(token)
-        self.app = create_app(catalogue or build_fixed(), access=access, limits=limits, ledger=ledger)
-        self.service = self.app.state.service
+    def __init__(self, app, token=None):
+        self.app, self.token = app, token
 
     def request(self, method, path, **options):
         """Return the response to one request."""
@@ -54,10 +44,12 @@ class Client:
 
     def gather(self, requests):
         """Return the responses to several requests that are sent at once."""
+        headers = {"authorization": f"Bearer {self.token}"} if self.token else {}
 
         async def send():
             transport = httpx.ASGITransport(app=self.app)
-            async with httpx.AsyncClient(transport=transport, base_url="http://localhost") as client:
+            options = {"base_url": "http://localhost", "headers": headers, "timeout": SECONDS}
+            async with httpx.AsyncClient(transport=transport, **options) as client:
                 return await asyncio.gather(*(client.request(method, path, **more) for method, path, more in requests))
 
         return asyncio.run(send())
@@ -70,6 +62,19 @@ class Client:
         data = content if isinstance(content, bytes) else json.dumps(content).encode()
         headers = {"content-type": "application/json", **options.pop("headers", {})}
         return self.request("POST", path, content=data, headers=headers, **options)
+
+    def privatize(self, texts, **options):
+        """Return the response to a request for private texts."""
+        return self.post("/v1/privatize", {"texts": list(texts), **options})
+
+
+def serve(*options):
+    """Return a client of what ``deniable serve`` would run with those options."""
+    apps = []
+    with mock.patch("deniable.serve.server.run_server", lambda app, *_: apps.append(app)):
+        result = run("serve", "--port", "0", *PATIENT, *options)
+    assert result.code == 0, result.err
+    return Client(apps[0])
 
 
 def assert_problem(response, status):
@@ -84,55 +89,58 @@ def assert_problem(response, status):
     return problem["detail"]
 
 
-SERVER = """
-    import sys
-    from deniable.serve.app import create_app
-    from deniable.serve.limits import Limits
-    from deniable.serve.server import bind_address, run_server
-    from tests.serve.helpers import build_fixed, slow_down
-    catalogue = build_fixed()
-    slow_down(catalogue)
-    app = create_app(catalogue, limits=Limits(**{limits}))
-    run_server(app, bind_address("127.0.0.1", 0), lambda url: print(url, flush=True))
-    print("ended", flush=True)
+PROGRAM = """
+import os, sys, time
+from deniable.cli.start import run
+from deniable.serve.limits import Limits
+from deniable.serve.offers import WordOffer
+limits, privatize = {limits}, WordOffer.privatize
+def watch(offer, texts):
+    while any((text or "").startswith("slow") for text in texts) and not os.path.exists("go"):
+        time.sleep(0.01)
+    if any((text or "").startswith("fail") for text in texts):
+        raise RuntimeError(texts)
+    return privatize(offer, texts)
+if limits:
+    WordOffer.privatize = watch
+    Limits.make = staticmethod(lambda **_: Limits(**{"work_seconds": 3600.0, **limits}))
+run()
 """
-
-
-def slow_down(catalogue):
-    """Let texts that begin with "slow" take a second."""
-    import time
-
-    offer = catalogue.prepare(catalogue.default)
-    privatize = offer.privatize
-
-    def privatize_slowly(texts):
-        if any((text or "").startswith("slow") for text in texts):
-            time.sleep(1)
-        if any((text or "").startswith("fail") for text in texts):
-            raise RuntimeError(texts)
-        return privatize(texts)
-
-    offer.privatize = privatize_slowly
+"""The command, with other limits: a text that begins with "slow" then waits for a file "go", "fail" is a bug."""
 
 
 @contextlib.contextmanager
-def start_server(**limits):
-    """Run a server in a process of its own, and yield the process and its port."""
-    program = textwrap.dedent(SERVER).replace("{limits}", repr(limits))
-    command = [sys.executable, "-W", "error", "-c", program]
-    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
-    try:
-        address = process.stdout.readline().strip()
-        assert address.startswith("http://127.0.0.1:"), process.stderr.read()
-        yield process, int(address.rpartition(":")[2])
-    finally:
-        process.kill()
-        process.communicate()
+def run_service(folder, *options, limits=None, variables=()):
+    """Run ``deniable serve`` in a folder as a process, and yield it and its address."""
+    save_space(folder)
+    command = [sys.executable, "-W", "error", "-c", PROGRAM.replace("{limits}", repr(limits)), "serve", "--port", "0"]
+    environment = {**os.environ, **dict(variables)}
+    with subprocess.Popen(
+        [*command, "--space", "space.npz", *PATIENT, *options], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+    ) as process:
+        lines = []
+        for line in process.stderr:
+            lines.append(line)
+            address = re.search(r"serving on (http://\S+);", line)
+            if address:
+                break
+        else:
+            pytest.fail("".join(lines))
+        try:
+            yield process, address[1]
+        finally:
+            process.terminate()
+            (folder / "go").touch()
+            process.stderr.read()
 
 
-def send_bytes(port, data, *, seconds=5, end=False):
-    """Send bytes to a server, and return all that it answers until it closes the connection or falls silent."""
-    with socket.create_connection(("127.0.0.1", port), seconds) as connection:
+def connect(port):
+    return socket.create_connection(("127.0.0.1", port), SECONDS)
+
+
+def send_bytes(port, data, *, end=False):
+    """Send bytes to a server, and return all that it answers until it closes the connection."""
+    with connect(port) as connection:
         connection.sendall(data)
         if end:
             connection.shutdown(socket.SHUT_WR)
@@ -140,17 +148,18 @@ def send_bytes(port, data, *, seconds=5, end=False):
 
 
 def receive_all(connection):
-    """Return what a connection receives until its end, or its timeout."""
+    """Return what a connection receives until the server closes it."""
     received = b""
-    with contextlib.suppress(TimeoutError, ConnectionResetError):
+    with contextlib.suppress(ConnectionResetError):
         while chunk := connection.recv(1 << 16):
             received += chunk
     return received
 
 
-def format_request(body, *headers, path="/v1/privatize", method="POST"):
-    """Return the bytes of a request."""
+def format_request(content=None, *headers, path="/v1/privatize"):
+    """Return the bytes of a request: a POST of a JSON value, or a GET."""
+    method = "GET" if content is None else "POST"
     lines = [f"{method} {path} HTTP/1.1", "host: 127.0.0.1", *headers]
-    if body is not None:
-        lines += ["content-type: application/json", f"content-length: {len(body)}"]
-    return "\r\n".join([*lines, "", ""]).encode() + (body or b"")
+    body = b"" if content is None else content if isinstance(content, bytes) else json.dumps(content).encode()
+    lines += [] if content is None else ["content-type: application/json", f"content-length: {len(body)}"]
+    return "\r\n".join([*lines, "", ""]).encode() + body

@@ -1,4 +1,4 @@
-"""The application as a whole: what it refuses to be made of, its paths, and what it publishes about itself."""
+"""Applications of releases and mechanisms of somebody's own, which no command serves."""
 
 import asyncio
 
@@ -6,66 +6,59 @@ import pytest
 
 import deniable as dn
 from deniable.serve.app import create_app
-from deniable.serve.service import Service
-from tests.serve.helpers import SECRET, Client, assert_problem, build_fixed
-from tests.text.helpers import SPACE
+from tests.refusals import refuses
+from tests.serve.helpers import SECRET, SPACE, Client
 
 
-@pytest.mark.parametrize("key", ["seed:1", bytes(range(32))])
-def test_noise_is_never_keyed(key):
-    """A release with a key or a public seed is refused: strangers could confirm a guess."""
-    release = dn.Release(dn.TEM(SPACE, epsilon=2.0), key=key)
-    with pytest.raises(dn.InputError, match="fresh noise for every request"):
-        create_app(release)
+def make(**options):
+    return dn.Release(dn.TEM(SPACE, epsilon=2.0), **options)
 
 
-def test_what_is_served_must_be_a_release():
-    """Anything but a release or a catalogue is refused in one line that does not show it."""
-    with pytest.raises(dn.InputError, match="a Release or a Catalogue"):
-        create_app(SECRET)
+@pytest.mark.parametrize(
+    ("make_offered", "value"),
+    [
+        (lambda: make(key="seed:1"), "fresh noise"),
+        (lambda: make(key=bytes(range(32))), "fresh noise"),
+        (lambda: SECRET, "'str'"),
+    ],
+)
+def test_noise_is_never_keyed(make_offered, value):
+    """A release with a key or a public seed is refused: strangers could confirm a guess; so is what is no release."""
+    with refuses(value):
+        create_app(make_offered())
 
 
 def test_a_release_is_served_as_it_is():
     """An application of a release prepares it when it starts, and closes its threads at the end."""
-    app = create_app(dn.Release(dn.TEM(SPACE, epsilon=2.0)))
+    app = create_app(make())
+    client = Client(app)
+    assert client.get("/v1/options").json()["release"] is None
 
     async def live():
         async with app.router.lifespan_context(app):
-            return app.state.service
+            return await asyncio.to_thread(lambda: client.privatize(["food", "zork"]).json())
 
-    service = asyncio.run(live())
-    assert isinstance(service, Service)
-    assert service.catalogue.get(service.catalogue.default).is_quick
+    assert asyncio.run(live())["release"]["fingerprint"] == make().fingerprint
 
 
-def test_no_page_of_others():
-    """There are no documentation pages that load scripts from elsewhere; openapi.json is there."""
-    client = Client()
-    for path in ("/docs", "/redoc", "/v1/", "/static/"):
-        assert_problem(client.get(path), 404)
-    assert client.get("/openapi.json").status_code == 200
+def test_an_offer_is_described_and_charged_by_its_guarantee(tmp_path):
+    """What a service says of a mechanism of somebody's own, and charges for a word, is what it guarantees."""
+    claim = dn.MetricDP(6.0, SPACE.metric_name, "Theorem 1 of my paper")
+    own = type("Own", (dn.TEM,), {"guarantee": claim})
+    dn.create_ledger(str(tmp_path / "c.db"), 13.0, delta=1e-6, unit="caller", secret=bytes(32))
+    ledger = dn.Ledger(str(tmp_path / "c.db"), bytes(32))
+    client = Client(create_app(dn.Release(own(SPACE, epsilon=2.0)), ledger=ledger))
+    assert [client.privatize(["food"]).status_code for _ in range(3)] == [200, 200, 429]
+    release = client.get("/v1/options").json()["release"]
+    assert release["epsilon"] == release["guarantee"]["epsilon"] == 6.0
 
 
-def test_every_path_is_described():
-    """The description names every path, and a body for every POST."""
-    paths = create_app(build_fixed()).openapi()["paths"]
-    assert {*paths} >= {
-        "/v1/health",
-        "/v1/options",
-        "/v1/metrics",
-        "/v1/certificate",
-        "/v1/privatize",
-        "/v1/explain",
-        "/v1/tune",
-        "/v1/verify",
-    }
-    assert all("requestBody" in methods["post"] for methods in paths.values() if "post" in methods)
+def test_a_guarantee_stands_no_higher_than_its_verdict():
+    """What a service says of a mechanism that its law refutes is that it is refuted."""
 
+    class Broken(dn.TEM):
+        def build_law(self):
+            return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(4 * self.epsilon, self.gamma))
 
-def test_wrong_methods_and_paths():
-    """A path that does not exist and a method that is not taken are problems, and do not show what was sent."""
-    client = Client()
-    assert_problem(client.get(f"/{SECRET}"), 404)
-    assert_problem(client.get("/v1/privatize"), 405)
-    assert_problem(client.request("BREW", "/v1/health"), 405)
-    assert "epsilon" in assert_problem(client.get(f"/v1/certificate?epsilon={SECRET}"), 422)
+    client = Client(create_app(dn.Release(Broken(SPACE, epsilon=2.0))))
+    assert client.privatize(["food"]).json()["release"]["guarantee"]["status"] == "refuted"

@@ -1,174 +1,130 @@
 """Callers of a service pay for what leaves, and are refused when their budget is spent."""
 
+import json
 import threading
 
 import pytest
 
 import deniable as dn
-from deniable.core.errors import InputError
-from deniable.ledger.accounts import EPSILON_UNITS
-from deniable.serve.app import create_app
-from deniable.serve.budgets import CallerBudgets
-from tests.contracts.store import SECRET, spent
-from tests.serve.helpers import TOKEN, Client, assert_problem, build_choices, build_fixed
+from tests.commands import run
+from tests.serve.helpers import TOKEN, Client, assert_problem, serve
 
-OTHER_TOKEN = TOKEN[::-1]
 TEXT = "the food was good"
+TOKENS = {"ann": TOKEN, "bob": TOKEN[::-1]}
 
 
-def make_ledger(folder, budget=20.0, unit="caller"):
-    location = str(folder / "callers.db")
-    dn.create_ledger(location, budget, delta=1e-6, unit=unit, secret=SECRET)
-    return dn.Ledger(location, SECRET)
+class Callers:
+    """A service with a ledger, and its callers."""
+
+    def __init__(self, folder, tem, budget="20", *, named=True):
+        self.ledger = str(folder / "callers.db")
+        made = run("ledger", "create", self.ledger, "--budget", budget, "--delta", "1e-6", "--unit", "caller")
+        assert made.code == 0, made.err
+        (folder / "tokens").write_text("".join(f"{name} {token}\n" for name, token in TOKENS.items()))
+        tokens = ("--token-file", folder / "tokens") if named else ()
+        self.app = serve(*tem, "--ledger", self.ledger, *tokens).app
+        self.ann, self.bob = (Client(self.app, token if named else None) for token in TOKENS.values())
+
+    def spent(self, name):
+        """Return what a caller has spent, in epsilons."""
+        shown = json.loads(run("ledger", "show", self.ledger, "--json", "--person", name).text)
+        return sum(account["largest"] for account in shown["accounts"] if account["name"] == "metric")
 
 
 @pytest.fixture
-def ledger(tmp_path):
-    return make_ledger(tmp_path)
+def callers(tmp_path, tem):
+    return Callers(tmp_path, tem)
 
 
-@pytest.fixture
-def client(ledger):
-    return Client(token={"ann": TOKEN, "bob": OTHER_TOKEN}, ledger=ledger)
-
-
-def send(client, token=TOKEN, texts=(TEXT,)):
-    headers = {"authorization": f"Bearer {token}"}
-    return client.post("/v1/privatize", {"texts": list(texts)}, headers=headers)
-
-
-def count_released(client, token=TOKEN):
+def count_released(client):
     """Return the numbers of records and words in a caller's certificate."""
-    certificate = client.get("/v1/certificate", headers={"authorization": f"Bearer {token}"}).json()
+    certificate = client.get("/v1/certificate").json()
     return certificate["records"], certificate["words"]
 
 
-def test_each_request_of_a_caller_pays(client, ledger):
+def test_each_request_of_a_caller_pays(callers):
     """Epsilon 2 a word and 4 words: a budget of 20 covers two requests, repeats of one text included."""
-    assert [send(client).status_code for _ in range(2)] == [200, 200]
-    line = assert_problem(send(client), 429)
-    assert "The budget of this caller is spent: the ledger allows per caller: metric epsilon 20" in line
-    assert spent(ledger, "ann") == 16
-    assert send(client, texts=["the dog"]).status_code == 200
-    assert spent(ledger, "ann") == 20
+    assert callers.ann.get("/v1/options").json()["budget"].startswith("per caller: metric epsilon 20")
+    assert [callers.ann.privatize([TEXT]).status_code for _ in range(2)] == [200, 200]
+    assert_problem(callers.ann.privatize([TEXT]), 429)
+    assert callers.spent("ann") == 16
+    assert callers.ann.privatize(["", None, "..."]).status_code == 200  # only words are charged
+    assert callers.spent("ann") == 16
+    assert callers.ann.privatize(["the dog"]).status_code == 200
+    assert callers.spent("ann") == 20
 
 
-def test_callers_have_budgets_of_their_own(client, ledger):
-    """What one caller spends leaves another's budget as it is."""
-    send(client)
-    assert (spent(ledger, "ann"), spent(ledger, "bob")) == (8, 0)
-    send(client, OTHER_TOKEN)
-    assert (spent(ledger, "ann"), spent(ledger, "bob")) == (8, 8)
-    assert_problem(send(client, "x" * 32), 401)
+def test_callers_have_budgets_and_counts_of_their_own(callers):
+    """What one caller spends leaves another's budget and certificate as they are."""
+    callers.ann.privatize([TEXT])
+    assert (callers.spent("ann"), callers.spent("bob")) == (8, 0)
+    assert count_released(callers.bob) == (0, 0)
+    callers.bob.privatize(["food", None])
+    assert (callers.spent("ann"), callers.spent("bob")) == (8, 2)
+    assert (count_released(callers.ann), count_released(callers.bob)) == ((1, 4), (2, 1))
+    assert_problem(Client(callers.app, "x" * 32).privatize([TEXT]), 401)
 
 
-def test_what_is_refused_does_not_leave(client):
+def test_what_is_refused_does_not_leave(callers):
     """A refusal shows nothing that was drawn, and is not counted as released."""
-    before = count_released(client)
     for _ in range(2):
-        send(client)
-    response = send(client, texts=["good great bad " * 20])
+        callers.ann.privatize([TEXT])
+    response = callers.ann.privatize(["good great bad " * 20])
+    assert_problem(response, 429)
     assert "good" not in response.text
-    assert count_released(client) == (before[0] + 2, before[1] + 8)
+    assert count_released(callers.ann) == (2, 8)
 
 
-def test_callers_have_counts_of_their_own(client):
-    """The certificate of one caller counts nothing of another's texts."""
-    before = count_released(client, OTHER_TOKEN)
-    send(client)
-    assert count_released(client, OTHER_TOKEN) == before
-    send(client, OTHER_TOKEN, ["food", None])
-    assert count_released(client, OTHER_TOKEN) == (before[0] + 2, before[1] + 1)
-
-
-def test_texts_without_words_are_free(client, ledger):
-    """Only words are charged."""
-    assert send(client, texts=["", None, "..."]).status_code == 200
-    assert list(ledger.list_units()) == []
-
-
-def test_words_are_paid_ahead(tmp_path):
+def test_words_are_paid_ahead(tmp_path, tem):
     """With a large budget a caller pays for some words ahead, and not every request waits for the disk."""
-    ledger = make_ledger(tmp_path, 100_000.0)
-    client = Client(ledger=ledger)
+    callers = Callers(tmp_path, tem, "100000", named=False)
     for _ in range(5):
-        assert client.post("/v1/privatize", {"texts": [TEXT]}).status_code == 200
-    assert spent(ledger, "anybody") == 2.0 * 500
-    assert [units.cells for units in ledger.list_units()] == [1]
+        assert callers.ann.privatize([TEXT]).status_code == 200
+    assert callers.spent("anybody") == 2.0 * 500
+    assert json.loads(run("ledger", "show", callers.ledger, "--json").text)["releases"][0]["cells"] == 1
 
 
-def test_nothing_leaves_without_the_ledger(tmp_path):
+def test_nothing_leaves_without_the_ledger(tmp_path, callers):
     """Where the ledger cannot be reached, no text leaves."""
-    ledger = make_ledger(tmp_path)
-    client = Client(ledger=ledger)
     for path in tmp_path.glob("callers.db*"):
         path.write_bytes(b"x" * 5000)
-    response = client.post("/v1/privatize", {"texts": [TEXT]})
-    assert "no text may leave" in assert_problem(response, 503)
+    assert_problem(callers.ann.privatize([TEXT]), 503)
 
 
-def test_what_cannot_be_counted_is_refused(tmp_path, ledger):
-    """A ledger of persons, and a service whose requests choose an epsilon."""
-    persons = tmp_path / "persons"
-    persons.mkdir()
-    with pytest.raises(InputError, match="--unit caller"):
-        create_app(build_fixed(), ledger=make_ledger(persons, unit="person"))
-    with pytest.raises(InputError, match="counts one release"):
-        create_app(build_choices(), ledger=ledger)
+def test_what_cannot_be_counted_is_refused(tmp_path, tem, words, callers):
+    """A ledger of persons, a service whose requests choose an epsilon, and measurements, which show private texts."""
+    assert run("ledger", "create", tmp_path / "p.db", "--budget", "20").code == 0
+    assert run("serve", *tem, "--port", "0", "--ledger", tmp_path / "p.db").code == 2
+    assert run("serve", *words, "--port", "0", "--ledger", callers.ledger).code == 2
+    assert_problem(callers.ann.post("/v1/measure", {"texts": [TEXT] * 20, "labels": ["a", "b"] * 10}), 422)
 
 
-def test_options_tell_the_budget(client):
-    """The options of the service say what a caller may spend."""
-    options = client.get("/v1/options", headers={"authorization": f"Bearer {TOKEN}"}).json()
-    assert options["budget"].startswith("per caller: metric epsilon 20")
-    assert Client().get("/v1/options").json()["budget"] is None
+def test_requests_at_once_spend_one_budget(callers):
+    """Payments of forty requests at once are charged exactly: those that the budget covers leave."""
+    requests = [("POST", "/v1/privatize", {"json": {"texts": ["food"]}})] * 40
+    statuses = [answer.status_code for answer in callers.ann.gather(requests)]
+    assert (statuses.count(200), statuses.count(429)) == (10, 30)
+    assert callers.spent("ann") == 20
 
 
-def test_threads_spend_one_budget(ledger):
-    """Payments from several threads are charged exactly."""
-    from concurrent.futures import ThreadPoolExecutor
-
-    from deniable.serve.problems import Problem
-
-    budgets = CallerBudgets(ledger, build_fixed().prepare(build_fixed().default).compute_cost())
-
-    def pay(_):
-        try:
-            budgets.pay("ann", 1)
-        except Problem:
-            return 0
-        return 1
-
-    with ThreadPoolExecutor(8) as pool:
-        assert sum(pool.map(pay, range(40))) == 10
-    assert spent(ledger, "ann") == 20
-    assert ledger.facts.caps["metric"] == (20 * EPSILON_UNITS,)
-
-
-def test_a_caller_who_has_paid_waits_for_nobody(tmp_path, monkeypatch):
+def test_a_caller_who_has_paid_waits_for_nobody(tmp_path, tem, monkeypatch):
     """While one caller's charge waits for the disk, another's words that are paid for leave at once."""
-    ledger = make_ledger(tmp_path, 100_000.0)
-    catalogue = build_fixed()
-    budgets = CallerBudgets(ledger, catalogue.prepare(catalogue.default).compute_cost())
-    budgets.pay("bob", 1)
-    waiting, release = threading.Event(), threading.Event()
+    callers = Callers(tmp_path, tem, "100000")
+    assert callers.bob.privatize(["food"]).status_code == 200
+    waiting, release, charge = threading.Event(), threading.Event(), dn.Ledger.charge_afresh
 
-    def wait(*_):
+    def wait(*arguments):
         waiting.set()
-        release.wait(10)
+        assert release.wait(120)
+        return charge(*arguments)
 
-    monkeypatch.setattr(type(ledger), "charge_afresh", wait)
-    thread = threading.Thread(target=budgets.pay, args=("ann", 1))
+    monkeypatch.setattr(dn.Ledger, "charge_afresh", wait)
+    answers = []
+    thread = threading.Thread(target=lambda: answers.append(callers.ann.privatize(["food"])))
     thread.start()
-    assert waiting.wait(10)
-    assert budgets.spend_paid("bob", 1)
-    assert not budgets.spend_paid("ann", 1)
+    assert waiting.wait(120)
+    assert callers.bob.privatize(["food"]).status_code == 200
+    assert answers == []
     release.set()
     thread.join()
-
-
-def test_measurements_are_refused(client):
-    """Their page shows private texts, for which nobody would have paid."""
-    headers = {"authorization": f"Bearer {TOKEN}"}
-    body = {"texts": [TEXT] * 20, "labels": ["a", "b"] * 10}
-    assert "deniable measure" in assert_problem(client.post("/v1/measure", body, headers=headers), 422)
+    assert answers[0].status_code == 200

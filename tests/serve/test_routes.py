@@ -1,186 +1,303 @@
-"""The routes of version 1, called in this process."""
+"""The routes of version 1: texts, their pieces, laws, certificates, proofs and figures."""
 
-import time
+import threading
 
+import numpy as np
 import pytest
+from starlette.testclient import TestClient
 
 import deniable as dn
-from deniable.serve.catalogue import Catalogue
-from deniable.serve.offers import RecordOffer, WordOffer
-from deniable.serve.routes import _ENCODED_PIECES, MAX_SHOWN_CHARACTERS
-from tests.serve.helpers import Client, assert_problem, build_choices
-from tests.text.helpers import SPACE
+from tests.commands import run
+from tests.serve.helpers import SECRET, SPACE, assert_problem, serve
 
 
-def test_options():
+def test_options(fixed, choices):
     """The options say what is offered, the limits and the version."""
-    options = Client().get("/v1/options").json()
-    assert options["is_fixed"]
-    assert (options["mechanisms"], options["epsilons"]) == (["tem"], [2.0])
+    options = fixed.get("/v1/options").json()
+    assert (options["is_fixed"], options["mechanisms"], options["epsilons"]) == (True, ["tem"], [2.0])
     assert options["default"] == {"mechanism": "tem", "epsilon": 2.0}
     assert options["release"]["guarantee"]["kind"] == "MetricDP"
-    assert options["limits"]["texts"] == 10_000
-    assert options["deniable"] == dn.__version__
-    assert options["shows_words"]
-    choices = Client(build_choices()).get("/v1/options").json()
-    assert (choices["is_fixed"], choices["epsilons"]) == (False, [1.0, 2.0, 3.0])
+    assert (options["limits"]["texts"], options["limits"]["body_bytes"]) == (10_000, 4 << 20)
+    assert (options["deniable"], options["budget"], options["shows_words"]) == (dn.__version__, None, True)
+    chosen = choices.get("/v1/options").json()
+    assert (chosen["is_fixed"], chosen["mechanisms"]) == (False, ["calibrated", "tem", "tight"])
+    epsilons = chosen["epsilons"]
+    assert epsilons == sorted({*epsilons})
+    assert 0 < epsilons[0] < len(epsilons) < 20
+    assert chosen["default"] == {"mechanism": "calibrated", "epsilon": 3.0}
 
 
-@pytest.mark.parametrize("options", [{"unknown": "mask"}, {"unknown": "drop"}, {"keep": ["food"]}])
-def test_releases_whose_words_are_not_shown(options):
-    """The options say that words cannot be shown, before a request asks for them and is refused."""
-    offer = WordOffer(dn.Release(dn.TEM(SPACE, epsilon=2.0), **options))
-    catalogue = Catalogue.fix(offer)
-    catalogue.prepare(catalogue.default)
-    client = Client(catalogue)
-    assert not client.get("/v1/options").json()["shows_words"]
-    assert_problem(client.post("/v1/privatize", {"texts": ["food"], "show": "words"}), 422)
-    assert client.post("/v1/privatize", {"texts": ["food"]}).status_code == 200
+def test_limits_of_an_operator(tem):
+    """What is chosen is taken; bodies of any size leave room for several, and the rest stays as it is."""
+    client = serve(*tem, "--max-body", "1024", "--max-texts", "5", "--max-waiting", "2", "--time-limit", "7")
+    limits = client.get("/v1/options").json()["limits"]
+    assert (limits["body_bytes"], limits["texts"], limits["waiting"], limits["work_seconds"]) == (1 << 30, 5, 2, 7)
+    assert limits["pending_bytes"] == 4 << 30
+    assert_problem(client.privatize(["a"] * 6), 422)
 
 
-def test_privatize():
+def test_privatize(fixed):
     """Texts come back in order with what released them; null stays null, white space and punctuation stay."""
-    answer = Client().post("/v1/privatize", {"texts": ["The food, zork!", None, ""]}).json()
+    answer = fixed.privatize(["The food, zork!", None, ""]).json()
     assert answer["texts"][1:] == [None, ""]
     words = answer["texts"][0].replace(",", "").replace("!", "").split()
     assert len(words) == 3
     assert set(words) <= {*SPACE.words}
     assert answer["texts"][0].endswith("!")
-    assert answer["release"]["mechanism"] == "tem"
-    assert answer["release"]["epsilon"] == 2.0
-    assert answer["release"]["noise"] == "fresh"
-    assert answer["release"]["unit"] == "word"
+    release = answer["release"]
+    assert [release[name] for name in ("mechanism", "epsilon", "noise", "unit")] == ["tem", 2.0, "fresh", "word"]
     assert "pieces" not in answer
 
 
-def test_noise_is_fresh_for_every_request():
+def test_noise_is_fresh_for_every_request(fixed):
     """Equal texts in one request, in requests at once and in later ones come out differently."""
-    client = Client()
     text = "food dog cat red blue good great bad paris tokyo " * 3
-    body = {"texts": [text, text]}
-    together = client.gather([("POST", "/v1/privatize", {"json": body})] * 4)
-    answers = [*together, client.post("/v1/privatize", body)]
+    together = fixed.gather([("POST", "/v1/privatize", {"json": {"texts": [text, text]}})] * 4)
+    answers = [*together, fixed.privatize([text, text])]
     texts = [one for answer in answers for one in answer.json()["texts"]]
     assert len({*texts}) == len(texts) == 10
 
 
-def test_no_option_is_a_key():
-    """A request cannot bring a key, a seed or ids."""
-    for name in ("key", "seed", "ids"):
-        assert_problem(Client().post("/v1/privatize", {"texts": ["food"], name: "1"}), 422)
+def is_drawn_from(words, law):
+    """Say whether words are draws from a law, by a chi-square of every output that is expected at least five times."""
+    expected = {word: share * len(words) for word, share in law.items()}
+    likely = [word for word, count in expected.items() if count >= 5]
+    spread = sum((words.count(word) - expected[word]) ** 2 / expected[word] for word in likely)
+    return spread < len(likely) + 5 * np.sqrt(2 * len(likely))
 
 
-def test_pieces():
-    """With show each text comes also in pieces that join to it."""
-    text = "The food, zork!"
-    answer = Client().post("/v1/privatize", {"texts": [text, None, ""], "show": "words"}).json()
-    pieces = answer["pieces"]
-    assert pieces[1:] == [None, []]
-    assert "".join(piece["original"] for piece in pieces[0]) == text
-    assert "".join(piece["private"] for piece in pieces[0]) == answer["texts"][0]
-    masked = Client(Catalogue.fix(WordOffer(dn.Release(dn.TEM(SPACE, epsilon=2.0), unknown="mask"))))
-    masked.service.catalogue.prepare(masked.service.catalogue.default)
-    assert "show" in assert_problem(masked.post("/v1/privatize", {"texts": ["food"], "show": "words"}), 422)
+def test_draws_follow_the_law(fixed):
+    """A word comes out as often as the law says that the service tells, which is the mechanism's, and no other law."""
+    answer = fixed.post("/v1/explain", {"word": "Cat"}).json()
+    assert (answer["read_as"], answer["is_known"], answer["hidden"], answer["draws"]) == ("cat", True, None, 0)
+    law = {one["word"]: one["probability"] for one in answer["outputs"]}
+    true = dn.TEM(SPACE, epsilon=2.0).probabilities("cat")
+    assert law == pytest.approx(dict(zip(SPACE.words, true, strict=True)))
+    assert list(law.values()) == sorted(law.values(), reverse=True)
+    assert (answer["kept"], answer["outputs"][0]["distance"]) == (law["cat"], 0)
+    assert "an attacker" in answer["attacker"]
+    assert answer["release"]["mechanism"] == "tem"
+    drawn = fixed.privatize([None, *["cat"] * 9_998, ""]).json()["texts"]
+    assert (len(drawn), drawn.pop(0), drawn.pop()) == (10_000, None, "")
+    assert is_drawn_from(drawn, law)
+    off = {
+        word: share * (0.7 if word == "cat" else (1 - 0.7 * law["cat"]) / (1 - law["cat"]))
+        for word, share in law.items()
+    }
+    assert not is_drawn_from(drawn, off)
 
 
-def test_many_pieces():
+@pytest.mark.deep
+def test_a_law_that_nobody_knows(words):
+    """Where no law is known the shares of draws are given, and their number."""
+    client = serve(*words, "--mechanism", "multivariate-laplace", "--epsilon", "2")
+    assert client.post("/v1/explain", {"word": "\x00"}).json()["read_as"] == SPACE.unknown_word
+    answer = client.post("/v1/explain", {"word": "cat"}).json()
+    assert answer["draws"] == 20_000
+    assert sum(one["probability"] for one in answer["outputs"]) == pytest.approx(1)
+
+
+TEXTS = [
+    "The food, zork!",
+    "",
+    "zork don't  do|n't",
+    "  ",
+    "...",
+    "😀food\ud800 FOOD-food 12 o'clock's",
+    None,
+    "a" * 50,
+]
+
+
+@pytest.mark.parametrize("case", ["lower", "copy"])
+def test_pieces_join_to_both_texts(fixed, tem, case):
+    """With show each text comes also in pieces: originals joined are the text, private ones what was released."""
+    client = fixed if case == "lower" else serve(*tem, "--case", case)
+    for _ in range(10):
+        answer = client.privatize(TEXTS, show="words").json()
+        for text, released, pieces in zip(TEXTS, answer["texts"], answer["pieces"], strict=True):
+            if not text:
+                assert (released, pieces) == (text, None if text is None else [])
+                continue
+            assert "".join(piece["original"] for piece in pieces) == text
+            assert "".join(piece["private"] for piece in pieces) == released
+
+
+def test_many_pieces(fixed):
     """The pieces of a long text are encoded in parts, which make one list; too long a text is refused."""
-    text = "food service " * (_ENCODED_PIECES + 1)
-    answer = Client().post("/v1/privatize", {"texts": ["", text], "show": "words"}).json()
+    text = "food service " * 1_001
+    answer = fixed.privatize(["", text], show="words").json()
     assert "".join(piece["original"] for piece in answer["pieces"][1]) == text
-    texts = ["a" * (MAX_SHOWN_CHARACTERS // 2), "a" * (MAX_SHOWN_CHARACTERS // 2 + 1)]
-    detail = assert_problem(Client().post("/v1/privatize", {"texts": texts, "show": "words"}), 422)
-    assert "1,000,000 characters are shown. Got 1,000,001" in detail
+    detail = assert_problem(fixed.privatize(["a" * 500_000, "a" * 500_001], show="words"), 422)
+    assert "1,000,001" in detail
 
 
-def test_a_fixed_release_is_not_changed():
-    """Naming what is served is allowed, naming another is refused."""
-    client = Client()
-    assert client.post("/v1/privatize", {"texts": ["food"], "mechanism": "tem", "epsilon": 2}).status_code == 200
+def test_what_became_of_words(tmp_path):
+    """A word is kept or changed, unknown, or one of a hidden class, which is one output."""
+    np.savez(tmp_path / "s.npz", words=np.array(["bad", "good", "mary", "ann"]), vectors=[[0.0], [1.0], [5.0], [6.0]])
+    client = serve("--space", tmp_path / "s.npz", "--hide", "names", "--mechanism", "tem", "--epsilon", "50")
+    pieces = client.privatize(["good zork Mary"], show="words").json()["pieces"][0]
+    kinds = {piece["original"]: piece for piece in pieces}
+    assert [kinds[word]["kind"] for word in ("good", "zork", "Mary", " ")] == ["kept", "unknown", "hidden", "between"]
+    assert kinds["Mary"]["class"] == "names"
+    unknown = client.post("/v1/explain", {"word": "zork"}).json()
+    assert (unknown["is_known"], unknown["read_as"] in {"bad", "good"}) == (False, True)
+    hidden = client.post("/v1/explain", {"word": "mary"}).json()
+    assert hidden["hidden"]["class"] == "names"
+    assert [one["class"] for one in hidden["outputs"]].count("names") == 1
+    assert sum(one["probability"] for one in hidden["outputs"]) == pytest.approx(1)
+
+
+@pytest.mark.parametrize("options", [("--unknown", "mask"), ("--keep", "keep.txt")])
+def test_releases_whose_words_are_not_shown(tem, tmp_path, monkeypatch, options):
+    """Where words do not stand for one another the options say so, and a request to show them is refused."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "keep.txt").write_text("food\n")
+    client = serve(*tem, *options)
+    assert not client.get("/v1/options").json()["shows_words"]
+    assert_problem(client.privatize(["food"], show="words"), 422)
+    assert client.privatize(["food zork"]).status_code == 200
+
+
+def test_requests_choose(choices, fixed, words):
+    """A choice is what a request gets, with the operator's options and counts of its own; no other is offered."""
+    answer = choices.privatize(["food dog"], mechanism="tem", epsilon=1).json()
+    assert (answer["release"]["mechanism"], answer["release"]["epsilon"]) == ("tem", 1.0)
+    for wrong in ({"epsilon": 2.25}, {"epsilon": -1}, {"mechanism": "multivariate-laplace"}):
+        assert_problem(choices.privatize(["food"], **wrong), 422)
+    assert_problem(choices.get("/v1/certificate?mechanism=tem&epsilon=9"), 422)
+    masked = serve(*words, "--unknown", "mask")
+    assert masked.privatize(["zork"], mechanism="tem", epsilon=1).json()["texts"][0] not in SPACE.words
+    assert fixed.privatize(["food"], mechanism="tem", epsilon=2).status_code == 200
     for other in ({"mechanism": "calibrated"}, {"epsilon": 3}):
-        assert_problem(client.post("/v1/privatize", {"texts": ["food"], **other}), 422)
+        assert_problem(fixed.privatize(["food"], **other), 422)
 
 
-def test_requests_choose():
-    """A request's choice is what it gets, and each choice has counts of its own."""
-    client = Client(build_choices())
-    answer = client.post("/v1/privatize", {"texts": ["food dog"], "mechanism": "calibrated", "epsilon": 1}).json()
-    assert (answer["release"]["mechanism"], answer["release"]["epsilon"]) == ("calibrated", 1.0)
-    assert client.get("/v1/certificate?mechanism=calibrated&epsilon=1").json()["words"] == 2
-    assert_problem(client.get("/v1/certificate?mechanism=tem&epsilon=9"), 422)
-
-
-def test_a_certificate():
-    """The certificate is one that the command line could have written, and counts what was released."""
-    client = Client()
-    before = client.get("/v1/certificate").json()
-    client.post("/v1/privatize", {"texts": ["food dog", None]})
-    certificate = client.get("/v1/certificate").json()
+def test_a_certificate(fixed):
+    """The certificate is one that the command line could have written, and counts what was released, no more."""
+    before = fixed.get("/v1/certificate").json()
+    fixed.privatize(["food dog", None])
+    fixed.privatize(["the dog was zork", "cat"])
+    certificate = fixed.get("/v1/certificate").json()
     assert certificate["schema"].startswith("deniable-certificate/")
-    assert certificate["records"] == before["records"] + 2
-    assert certificate["words"] == before["words"] + 2
+    assert (certificate["records"] - before["records"], certificate["words"] - before["words"]) == (4, 7)
+    assert certificate["noise"].startswith("fresh noise")
     assert certificate["private"]
     assert certificate["verification"]["status"] == "proved"
     assert not {"changed", "unknown"} & {*certificate}
 
 
-def test_proofs_are_not_started_by_requests(own_cache_folder):
+@pytest.mark.usefixtures("own_cache_folder")
+def test_proofs_are_not_started_by_requests(words):
     """A guarantee whose proof is not known is a conflict that says what to do; a known one is shown."""
-    assert own_cache_folder.exists()
-    catalogue = Catalogue.of_space(SPACE, ["tem"], [1.9], default=1.9)
-    offer = catalogue.prepare(catalogue.default)
-    client = Client(catalogue)
+    client = serve(*words, "--mechanism", "tem")
     for response in (client.post("/v1/verify", {}), client.get("/v1/certificate")):
         assert "--epsilon" in assert_problem(response, 409)
-    offer.prove()
+    assert run("audit", "mechanism", "tem", "--epsilon", "3", *words).code == 0
     answer = client.post("/v1/verify", {}).json()
-    assert answer["verdict"]["status"] == "proved"
+    assert (answer["verdict"]["status"], answer["release"]["guarantee"]["status"]) == ("proved", "proved")
     assert client.get("/v1/certificate").status_code == 200
 
 
-def test_explain():
-    """A word's law comes with its release."""
-    answer = Client().post("/v1/explain", {"word": "cat"}).json()
-    assert answer["outputs"][0]["probability"] > 0
-    assert answer["release"]["mechanism"] == "tem"
-    assert_problem(Client().post("/v1/explain", {"word": ""}), 422)
-    assert_problem(Client().post("/v1/explain", {"word": "x" * 201}), 422)
-    assert_problem(Client().post("/v1/explain", {"word": "\ud800"}), 422)
-    assert Client().post("/v1/explain", {"word": "\x00"}).json()["read_as"] == SPACE.unknown_word
-
-
-def test_the_ladder_of_a_fixed_release():
-    """A fixed release has one rung, which is ready."""
-    ladder = Client().post("/v1/tune", {}).json()
+def test_the_ladder(tmp_path, fixed):
+    """Asking starts the rungs in the background; a rung that cannot be had says why, and is refused with the reason."""
+    ladder = fixed.post("/v1/tune", {}).json()
     assert ladder["is_complete"]
-    assert [rung["epsilon"] for rung in ladder["ladder"]] == [2.0]
+    assert [(rung["epsilon"], rung["state"]) for rung in ladder["ladder"]] == [(2.0, "ready")]
+    assert 0 < ladder["ladder"][0]["kept"] <= ladder["ladder"][0]["recovery"] < 1
+    np.savez(tmp_path / "s.npz", words=np.array(["bad", "good", "dog"]), vectors=[[0.0], [4.0], [8.0]])
+    client = serve("--space", tmp_path / "s.npz", "--hide", "none", "--mechanism", "truncated-gumbel")
+    with TestClient(client.app, base_url="http://localhost") as running:  # one event loop for several requests
+        first = running.post("/v1/tune", json={}).json()
+        assert not first["is_complete"]
+        assert "computing" in {rung["state"] for rung in first["ladder"]}
+        while not (last := running.post("/v1/tune", json={}).json())["is_complete"]:
+            pass
+    states = [rung["state"] for rung in last["ladder"]]
+    assert states == sorted(states, reverse=True)
+    assert {*states} == {"unavailable", "ready"}
+    assert "epsilon" in last["ladder"][0]["reason"]
+    assert_problem(client.privatize(["food"], epsilon=last["ladder"][0]["epsilon"]), 422)
 
 
-def test_texts_that_are_rewritten():
-    """A rewriting model is served by the same route; its unit is the record, and no word has a law."""
-    pytest.importorskip("torch", reason="torch is not installed")
-    from deniable.registry.methods import rewriting_method
-    from tests.rewriting.untrained import untrained
-
-    catalogue = Catalogue.fix(RecordOffer(rewriting_method("adept-true", untrained(), epsilon=5.0)))
-    catalogue.prepare(catalogue.default)
-    client = Client(catalogue)
-    answer = client.post("/v1/privatize", {"texts": ["show me", None, ""]}).json()
-    assert answer["texts"][1] is None
-    assert answer["release"]["unit"] == "record"
-    certificate = client.get("/v1/certificate").json()
+def test_texts_that_are_rewritten(rewriting):
+    """A rewriting model is served by the same routes; its unit is the record, and no word has a law."""
+    answer = rewriting.privatize(["show me", None, "", "to " * 100, "\ud800"]).json()
+    assert [text is None for text in answer["texts"]] == [False, True, False, False, False]
+    assert (answer["release"]["unit"], answer["release"]["epsilon"]) == ("record", 5.0)
+    certificate = rewriting.get("/v1/certificate").json()
     assert certificate["schema"].startswith("deniable-rewrite-certificate/")
-    assert certificate["texts"] == 2
-    assert client.post("/v1/verify", {}).json()["verdict"]["status"] == "proved"
-    assert_problem(client.post("/v1/explain", {"word": "show"}), 422)
-    assert_problem(client.post("/v1/privatize", {"texts": ["show"], "show": "words"}), 422)
-    assert client.post("/v1/tune", {}).json()["ladder"][0]["state"] == "unavailable"
+    assert (certificate["records"], certificate["texts"]) == (5, 4)
+    assert rewriting.post("/v1/verify", {}).json()["verdict"]["status"] == "proved"
+    assert rewriting.post("/v1/tune", {}).json()["ladder"][0]["state"] == "unavailable"
+    for path, body in (
+        ("/v1/explain", {"word": "show"}),
+        ("/v1/privatize", {"texts": ["show"], "show": "words"}),
+        ("/v1/measure", {"texts": ["show"]}),
+    ):
+        assert_problem(rewriting.post(path, body), 422)
 
 
-def test_many_texts():
-    """Ten thousand texts are taken, and answered in order."""
-    started = time.perf_counter()
-    answer = Client().post("/v1/privatize", {"texts": ["food"] * 9_999 + [None]}).json()
-    assert len(answer["texts"]) == 10_000
-    assert answer["texts"][-1] is None
-    assert time.perf_counter() - started < 30
+def test_short_texts_do_not_wait_for_long_ones(tem):
+    """While a long text is worked on, a short one is answered."""
+    client = serve(*tem)
+    catalogue = client.app.state.service.catalogue
+    offer = catalogue.get(catalogue.default)
+    release, privatize, order = threading.Event(), offer.privatize, []
+
+    def watch(texts):
+        if len(texts[0]) > 4_000:
+            assert release.wait(120)
+        order.append(len(texts[0]))
+        if texts[0] == "food":
+            release.set()
+        return privatize(texts)
+
+    offer.privatize = watch
+    bodies = [{"json": {"texts": [text]}} for text in ("a " * 4_000, "food")]
+    answers = client.gather([("POST", "/v1/privatize", body) for body in bodies])
+    assert [answer.status_code for answer in answers] == [200, 200]
+    assert order == [4, 8_000]
+
+
+def test_figures_show_nothing_of_a_request(tem):
+    """What is counted is route, method and status: not what a client makes up, nor how much of it."""
+    figures = set()
+    for texts in (["food"], ["food dog cat " * 500], ["a", None, SECRET] * 300):
+        client = serve(*tem)
+        client.get(f"/{texts[-1][:9]}?{SECRET}")
+        client.request(SECRET.upper(), "/v1/health")
+        assert client.privatize(texts).status_code == client.privatize(texts).status_code == 200
+        figures.add(client.get("/v1/metrics").text)
+    (text,) = figures
+    assert SECRET not in text.lower()
+    assert 'route="other",method="GET",status="404"} 1' in text
+    assert 'deniable_requests_total{route="/v1/privatize",method="POST",status="200"} 2' in text
+    assert "deniable_pending_bytes 0\n" in text
+
+
+def test_pending_bytes_are_bounded_and_coarse(tem):
+    """Bytes that wait show in whole megabytes; beyond the bound a body is refused for now, and its bytes given back."""
+    client = serve(*tem)
+    service = client.app.state.service
+    for pending, shown in ((1, 1), (1 << 20, 1), (5_000_000, 5)):
+        service.pending_bytes = pending
+        assert f"deniable_pending_bytes {shown << 20}\n" in client.get("/v1/metrics").text
+    service.pending_bytes = limit = client.get("/v1/options").json()["limits"]["pending_bytes"]
+    response = client.privatize(["a"])
+    assert_problem(response, 503)
+    assert response.headers["retry-after"]
+    assert service.pending_bytes == limit
+
+
+def test_what_is_published_about_the_service(fixed):
+    """openapi.json names every path, with a body for every POST; what else is asked for shows in no answer."""
+    paths = fixed.get("/openapi.json").json()["paths"]
+    names = ("health", "options", "metrics", "certificate", "privatize", "explain", "tune", "verify")
+    assert {*paths} >= {f"/v1/{name}" for name in names}
+    assert all("requestBody" in methods["post"] for methods in paths.values() if "post" in methods)
+    for path in ("/docs", "/redoc", "/v1/", "/static/", f"/{SECRET}"):
+        assert_problem(fixed.get(path), 404)
+    assert_problem(fixed.get("/v1/privatize"), 405)
+    assert_problem(fixed.request("BREW", "/v1/health"), 405)
+    assert "epsilon" in assert_problem(fixed.get(f"/v1/certificate?epsilon={SECRET}"), 422)

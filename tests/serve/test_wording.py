@@ -1,16 +1,18 @@
-"""The service's page shows bounds as the command line does."""
+"""The service's page shows bounds as the command line does: rounded outward to three digits, or whole."""
 
+import decimal
 import json
+import math
 import shutil
 import subprocess
 from pathlib import Path
 
 import pytest
 
-import deniable
-from deniable.core.numbers import format_lower, format_odds, format_upper
+import deniable as dn
 
-WORDING = Path(deniable.__file__).parent / "serve" / "static" / "wording.js"
+pytestmark = pytest.mark.deep
+WORDING = Path(dn.__file__).parent / "serve" / "static" / "wording.js"
 VALUES = [1930.22, 1930.0, 163.42, 999.6, 99.96, 2.3, 0.1, 1.00049, 12.345, 9.995, 0.0, 0.00123456, 7e9, 1234567.8]
 
 
@@ -28,25 +30,22 @@ def evaluate(expression):
     return json.loads(done.stdout)
 
 
-def test_the_page_rounds_as_the_command_line():
-    """An upper and a lower bound are the same text on the page and in the terminal."""
+def round_outward(value, rounding):
+    """Return a number with three digits, or whole, by decimal arithmetic."""
+    exact = decimal.Decimal(repr(value))
+    place = decimal.Decimal(1).scaleb(min(exact.adjusted() - 2, 0))
+    return f"{exact.quantize(place, rounding=rounding).normalize() + 0:,f}"
+
+
+def test_bounds_are_rounded_outward():
+    """An upper bound is never shown smaller, a lower one never larger, than it is."""
     values = [*VALUES, *(number / 7 for number in range(1, 3000, 7))]
     shown = evaluate(f"{values}.map((value) => [wording.formatUpper(value), wording.formatLower(value)])")
-    assert shown == [[format_upper(value), format_lower(value)] for value in values]
-
-
-def test_odds_of_a_record_are_rounded_up():
-    """The odds of a whole record are those of the certificate, never less."""
+    directions = (decimal.ROUND_CEILING, decimal.ROUND_FLOOR)
+    assert shown == [[round_outward(value, direction) for direction in directions] for value in values]
     epsilons = [number / 10 for number in range(1, 69)]
-    shown = evaluate(f"{epsilons}.map(wording.describeRecordEpsilon)")
-    ends = [f" change at most {format_odds(epsilon, format_upper)}-fold" for epsilon in epsilons]
-    assert all(text.endswith(end) for text, end in zip(shown, ends, strict=True))
-
-
-@pytest.mark.parametrize(
-    ("share", "words"),
-    [(0.19, "one word in six"), (0.2, "one word in five"), (0.0031, "0.31 % of words"), (1, "nearly every word")],
-)
-def test_a_least_share_is_not_exceeded(share, words):
-    """The share that an attacker names at least is told as a fraction that is not above it."""
-    assert evaluate(f"wording.describeLeastShare({share})") == words
+    odds = evaluate(f"{epsilons}.map(wording.describeRecordEpsilon)")
+    ends = [f" change at most {round_outward(math.exp(one), decimal.ROUND_CEILING)}-fold" for one in epsilons]
+    assert all(text.endswith(end) for text, end in zip(odds, ends, strict=True))
+    shares = evaluate("[0.19, 0.2, 0.0031, 1].map(wording.describeLeastShare)")  # none above the share
+    assert shares == ["one word in six", "one word in five", "0.31 % of words", "nearly every word"]

@@ -1,11 +1,8 @@
 """One trainer under audit: its claim, a worst-case pair of data sets, and a run of it whose sums can be seen.
 
-Two kinds of evidence, for every trainer:
-
-- **exact**: the trainer runs on D, and then on D less one unit with the noisy sums of the first run in the place of its
-  own. So both have the same parameters at every step. Each sum before the noise may differ by its bound, and all that
-  is released must be the same to the last bit: it may depend on the records through the noisy sums alone.
-- **statistical**: many runs on a worst-case pair, as `deniable.audit_training` does them.
+Exact: the trainer runs on D, and then on D less one unit with the noisy sums of the first run in the place of its own,
+so that both have the same parameters. Each sum before the noise may differ by its bound, and all else that is released
+must be the same to the last bit. Statistical: many runs on a worst-case pair, as `deniable.audit_training` does them.
 """
 
 import dataclasses
@@ -15,14 +12,11 @@ from typing import Any, Protocol
 
 import numpy as np
 
-from deniable.auditing.training.bounds import NoiseKind
-from deniable.auditing.training.neighbours import ABSENT
-from deniable.auditing.training.observation import TrainingPlan, TrainingStep
-from deniable.auditing.training.worst_case import audit_worst_case
-from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP
+import deniable as dn
 
+Numbers = np.ndarray
+ABSENT = object()
+"""Nothing stands in the place of the canary."""
 CONFIDENCE = 0.999
 SEED = 20_261_125
 WEAK_SHARE = 0.4
@@ -31,42 +25,25 @@ WEAK_RUNS = 250
 
 @dataclasses.dataclass(frozen=True)
 class MeasuredSum:
-    """One sum over units, before and after its noise.
-
-    Attributes:
-        name: what is summed.
-        sums: (d,) before the noise.
-        noisy: (d,) after it.
-        bound: l2 norm by which one unit may move the sum.
-        noise: standard deviation of the noise on each coordinate.
-        keys: (d,) names of the coordinates of an integer sum; None where they are the same for all data.
-        batch: records of a sampled sum; None where all are summed.
-    """
+    """One sum (d,) over units, before and after its noise."""
 
     name: str
-    sums: FloatArray | IntArray
-    noisy: FloatArray | IntArray
-    bound: float
-    noise: float
-    keys: tuple[Hashable, ...] | None = None
-    batch: IntArray | None = None
+    sums: Numbers
+    noisy: Numbers
+    bound: float  # l2 norm by which one unit may move the sum
+    noise: float  # standard deviation on each coordinate
+    keys: tuple[Hashable, ...] | None = None  # (d,) names of coordinates, where they are not the same for all data
+    batch: Numbers | None = None  # records of a sampled sum
 
 
 @dataclasses.dataclass
 class Tape:
-    """All that one run measured and released.
-
-    Attributes:
-        measured: its sums, in order.
-        released: everything that it gave away, as bytes.
-        shown: numbers that an adversary looks at; None for the noisy sums.
-        plan: how it was accounted for; None where it is no DP-SGD.
-    """
+    """All that one run measured and released, in order."""
 
     measured: list[MeasuredSum] = dataclasses.field(default_factory=list)
-    released: bytes = b""
-    shown: FloatArray | None = None
-    plan: TrainingPlan | None = None
+    released: bytes = b""  # everything that it gave away
+    shown: Numbers | None = None  # what an adversary looks at; None for the noisy sums
+    plan: dn.TrainingPlan | None = None  # how it was accounted for; None where it is no DP-SGD
 
 
 class Run(Protocol):
@@ -78,38 +55,21 @@ class Run(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class TrainerAudit:
-    """A trainer, its claim and the data on which it is audited.
+    """A trainer, its claim and the data on which it is audited."""
 
-    Attributes:
-        name: of the trainer, as its registry spells it.
-        setting: what is special about this run of it; "" for nothing.
-        claim: what is audited.
-        run: the trainer.
-        units: D on which it is run many times.
-        canary: the unit that is there or not.
-        other: what stands in its place; `ABSENT` for nothing.
-        collections: further data sets, by name, for the exact part: ordinary ones and those made to do harm.
-        runs: of the statistical part; 0 for none.
-        noise: of the statistical part, see `deniable.auditing.training.judging.TrainingClaim`.
-        measured_as: name of the audit whose sums are the same, where there is no statistical part.
-        run_on_collections: the trainer with the options that the exact part takes; None for ``run``.
-        weak_share: share of its noise with which it must be refuted.
-        weak_runs: runs of that.
-    """
-
-    name: str
-    setting: str
-    claim: ApproxDP | PureDP
+    name: str  # as its registry spells it
+    setting: str  # what is special about this run of it
+    claim: dn.ApproxDP | dn.PureDP
     run: Run
-    units: Sequence[Any]
-    canary: Any
-    other: Any
-    collections: dict[str, list[Any]]
-    runs: int = 500
-    noise: NoiseKind = "gaussian"
-    measured_as: str = ""
-    run_on_collections: Run | None = None
-    weak_share: float = WEAK_SHARE
+    units: Sequence[Any]  # D on which it is run many times
+    canary: Any  # the unit that is there or not
+    other: Any  # what stands in its place; `ABSENT` for nothing
+    collections: dict[str, list[Any]]  # for the exact part: ordinary ones and those made to do harm
+    runs: int = 500  # of the statistical part; 0 for none
+    noise: str = "gaussian"  # see `deniable.audit_training`
+    measured_as: str = ""  # the audit whose sums are the same, where there is no statistical part
+    run_on_collections: Run | None = None  # with the options that the exact part takes; None for ``run``
+    weak_share: float = WEAK_SHARE  # of its noise, with which it must be refuted
     weak_runs: int = WEAK_RUNS
 
     def __str__(self) -> str:
@@ -128,25 +88,39 @@ class TrainerAudit:
                 return
             for one in tape.measured:
                 scaled = one.noisy / one.noise
-                yield TrainingStep(scaled, one.batch, np.asarray(one.sums, dtype=np.float64), noise_share * one.noise)
+                yield dn.TrainingStep(
+                    scaled, one.batch, np.asarray(one.sums, dtype=np.float64), noise_share * one.noise
+                )
 
         return train
 
-    def audit(self, *, noise_share: float = 1.0, runs: int | None = None) -> Verdict:
+    def audit(self, *, noise_share: float = 1.0, runs: int | None = None) -> dn.Verdict:
         """Return the verdict of many runs on the worst-case pair, at a share of the noise."""
-        return audit_worst_case(
+        return dn.audit_training(
             self.make_train(noise_share),
             self.units,
-            self.canary,
-            self.claim,
-            other=self.other,
+            [self.canary],
+            claim=self.claim.epsilon,
+            delta=getattr(self.claim, "delta", 0.0),
             runs=self.runs if runs is None else runs,
             noise=self.noise,
             confidence=CONFIDENCE,
             seed=SEED,
+            **({"other_is_empty": "empty" in self.claim.adjacency} if self.options else {}),
+            **self.options,
         )
 
-    def audit_with_little_noise(self) -> Verdict:
+    @property
+    def options(self) -> dict[str, Any]:
+        """What an audit is told of the other data set."""
+        return {} if self.other is ABSENT else {"other": self.other}
+
+    def collect_facts(self, noise_share: float = 1.0) -> Any:
+        """Return what the steps of a run on the worst-case pair show without statistics."""
+        train = self.make_train(noise_share)
+        return dn.collect_training_facts(train, self.units, self.canary, self.claim, **self.options, seed=SEED)
+
+    def audit_with_little_noise(self) -> dn.Verdict:
         """Return the verdict with too little noise, which must refute."""
         return self.audit(noise_share=self.weak_share, runs=self.weak_runs)
 
@@ -164,19 +138,12 @@ class TrainerAudit:
 
 @dataclasses.dataclass(frozen=True)
 class ExactFindings:
-    """What neighbours at the same noisy sums showed.
+    """What neighbours at the same noisy sums showed."""
 
-    Attributes:
-        ratio: the largest movement of any sum by one unit, in bounds.
-        ratios: the same by name of the sum.
-        neighbours: data sets compared.
-        differing: data sets whose release differed although all noisy sums were the same.
-    """
-
-    ratio: float
-    ratios: dict[str, float]
-    neighbours: int
-    differing: tuple[str, ...]
+    ratio: float  # the largest movement of any sum by one unit, in bounds
+    ratios: dict[str, float]  # the same by name of the sum
+    neighbours: int  # data sets compared
+    differing: tuple[str, ...]  # those whose release differed although all noisy sums were the same
 
 
 def compare_neighbours(audit: TrainerAudit, collections: dict[str, list[Any]] | None = None) -> ExactFindings:
@@ -204,7 +171,7 @@ def compute_ratio(one: MeasuredSum, other: MeasuredSum) -> float:
     return math.sqrt(sum(gap * gap for gap in gaps)) / one.bound
 
 
-def align_sums(one: MeasuredSum, other: MeasuredSum) -> tuple[FloatArray | IntArray, FloatArray | IntArray]:
+def align_sums(one: MeasuredSum, other: MeasuredSum) -> tuple[Numbers, Numbers]:
     """Return two sums over the coordinates of both; what one of them lacks is 0 there."""
     if one.keys is None or other.keys is None:
         return one.sums, other.sums

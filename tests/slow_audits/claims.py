@@ -1,21 +1,14 @@
 """Every way to train or to release that this package registers: the audits of those that claim privacy, or a reason."""
 
-from typing import get_args
+import inspect
+import typing
 
-from deniable.cli.choices import TextKind
-from deniable.models.images.model import IMAGE_MODEL_KIND
-from deniable.models.text.model import TEXT_MODEL_KIND
-from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND
-from deniable.persons.synthesis import GeneratorName
-from deniable.published.dptext.representation import REPRESENTATION_KIND
-from deniable.registry.methods import REWRITING_METHODS
-from deniable.registry.trainers import IMAGE_TRAINERS
-from deniable.rewriting.model import REWRITER_KIND
+import deniable as dn
+from tests.commands import build_command_line
 from tests.slow_audits.cases import TrainerAudit
-from tests.slow_audits.images import IMAGE_AUDITS
+from tests.slow_audits.gradients import IMAGE_AUDITS, TEXT_AUDITS
 from tests.slow_audits.persons import PERSONS_AUDITS
 from tests.slow_audits.rewriting import REWRITING_AUDITS
-from tests.slow_audits.texts import TEXT_AUDITS
 
 TRAINING_AUDITS: tuple[TrainerAudit, ...] = (*IMAGE_AUDITS, *TEXT_AUDITS, *PERSONS_AUDITS)
 ALL_AUDITS: tuple[TrainerAudit, ...] = (*TRAINING_AUDITS, *REWRITING_AUDITS)
@@ -35,16 +28,23 @@ NOT_AUDITED: dict[str, str] = {
 }
 """Names that have no audit, and why; `test_own_trainers` checks the reasons."""
 
-TRAINERS_OF_KINDS: dict[str, str] = {
-    IMAGE_MODEL_KIND: "the image trainers",
-    TEXT_MODEL_KIND: "the kinds of text classifiers",
-    LINEAR_CLASSIFIER_KIND: "dp-linear",
-    REWRITER_KIND: "trained on public texts, claims nothing: the rewriting methods do",
-    REPRESENTATION_KIND: _PUBLISHED,
-}
-"""What trains the models of each kind of file."""
+
+def list_choices(name: str, *path: str) -> list[str]:
+    """Return what an option of a command may be."""
+    command = build_command_line()
+    for part in path:
+        command = command.commands[part]
+    return [str(choice) for choice in typing.get_type_hints(inspect.unwrap(command.callback))[name]]
 
 
 def list_registered() -> set[str]:
     """Return the names of all trainers, generators and rewriting methods."""
-    return {*IMAGE_TRAINERS, *map(str, TextKind), *get_args(GeneratorName), *REWRITING_METHODS}
+    generators = {
+        str(name) for name in typing.get_args(typing.get_args(typing.get_type_hints(dn.synthesize)["generator"])[0])
+    }
+    return {
+        *dn.images.IMAGE_TRAINERS,
+        *list_choices("kind", "train", "text"),
+        *generators,
+        *list_choices("method", "rewrite"),
+    }

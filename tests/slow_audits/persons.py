@@ -10,12 +10,9 @@ from unittest import mock
 import numpy as np
 from randomgen import AESCounter
 
-from deniable.auditing.training.neighbours import ABSENT
-from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.guarantees import ApproxDP, Unit
-from deniable.persons import linear_training, ngram_counts, noisy_sums
+import deniable as dn
+from deniable.persons import classifier_training, linear_training, ngram_counts, noisy_sums
 from deniable.persons.budget import ADJACENCIES, NOISE_STEPS, Budget
-from deniable.persons.classifier import LinearClassifier
 from deniable.persons.classifier_training import (
     ClassifierOptions,
     PrivateTexts,
@@ -27,10 +24,9 @@ from deniable.persons.features import build_feature_map
 from deniable.persons.generators.candidates import CandidateRequest
 from deniable.persons.histograms import CLASS_MEASUREMENT, LENGTH_MEASUREMENT, ColumnDomain
 from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT
-from deniable.persons.ngram_counts import NgramCounts
-from deniable.persons.nominal_count import COUNT_MEASUREMENT
+from deniable.persons.nominal_count import COUNT_MEASUREMENT, NominalCount
 from deniable.persons.synthesis import COUNTS_MEASUREMENT, GeneratorName, SynthesisOptions, measure_collection
-from tests.slow_audits.cases import MeasuredSum, Run, Tape, TrainerAudit
+from tests.slow_audits.cases import ABSENT, MeasuredSum, Run, Tape, TrainerAudit
 
 Record = tuple[str, int]
 """A text and its class; -1 for none."""
@@ -57,7 +53,7 @@ def record_integer_sums(budget: Budget, noise_share: float, played: Tape | None)
     counted: list[tuple[Any, ...]] = []
     add_noise, count_keys = noisy_sums.add_noise, ngram_counts._count_keys
 
-    def add_and_note(sums: IntArray, generator: AESCounter) -> IntArray:
+    def add_and_note(sums: np.ndarray, generator: AESCounter) -> np.ndarray:
         name = next(order)
         noisy = add_noise(sums, generator)
         if noise_share != 1:
@@ -86,18 +82,11 @@ def record_integer_sums(budget: Budget, noise_share: float, played: Tape | None)
 
 def _rank_measurement(name: str) -> int:
     """Return the place of a measurement in the order in which a release makes them."""
-    order = (
-        COUNT_MEASUREMENT,
-        CLASSIFIER_MEASUREMENT,
-        CLASS_MEASUREMENT,
-        LENGTH_MEASUREMENT,
-        DOMAIN.measurement,
-        COUNTS_MEASUREMENT,
-    )
-    return order.index(name)
+    first = (COUNT_MEASUREMENT, CLASSIFIER_MEASUREMENT, CLASS_MEASUREMENT, LENGTH_MEASUREMENT)
+    return (*first, DOMAIN.measurement, COUNTS_MEASUREMENT).index(name)
 
 
-def _play_sum(played: MeasuredSum, noisy: IntArray, keys: tuple[Any, ...] | None) -> IntArray:
+def _play_sum(played: MeasuredSum, noisy: np.ndarray, keys: tuple[Any, ...] | None) -> np.ndarray:
     """Return the noisy sum of another run in the shape of this one; keys that it lacks keep their own."""
     if keys is None or played.keys is None:
         return np.asarray(played.noisy, dtype=np.int64).reshape(noisy.shape)
@@ -105,7 +94,7 @@ def _play_sum(played: MeasuredSum, noisy: IntArray, keys: tuple[Any, ...] | None
     return np.array([values.get(key, own) for key, own in zip(keys, noisy.tolist(), strict=True)], dtype=np.int64)
 
 
-def collect_private(units: list[Any], unit: Unit) -> PrivateTexts:
+def collect_private(units: list[Any], unit: str) -> PrivateTexts:
     """Return the records of units as trainers take them."""
     persons: list[Person] = [(each,) for each in units] if unit == "record" else units
     rows = [(text, label, owner) for owner, person in enumerate(persons) for text, label in person]
@@ -114,14 +103,8 @@ def collect_private(units: list[Any], unit: Unit) -> PrivateTexts:
     return make_private_texts([text for text, _, _ in rows], labels, owners)
 
 
-def make_classifier_run(unit: Unit, declared: int | None, public: PublicTexts | None = None) -> Run:
-    """Return the training of a private linear classifier.
-
-    Args:
-        unit: what is hidden.
-        declared: number of units; None to measure it.
-        public: labelled texts to begin with; None to begin with zeros.
-    """
+def make_classifier_run(unit: str, declared: int | None, public: PublicTexts | None = None) -> Run:
+    """Return the training of a private linear classifier that begins with public texts, or with zeros."""
 
     def run(units: list[Any], seed: int, *, noise_share: float = 1.0, played: Tape | None = None) -> Tape:
         private, options = collect_private(units, unit), ClassifierOptions(CLASSES, EPSILON, DELTA, declared, seed)
@@ -133,7 +116,7 @@ def make_classifier_run(unit: Unit, declared: int | None, public: PublicTexts | 
     return run
 
 
-def make_synthesis_run(generator: GeneratorName, unit: Unit) -> Run:
+def make_synthesis_run(generator: GeneratorName, unit: str) -> Run:
     """Return what is measured for a synthetic table; a record's stars are the length of its text.
 
     The table is written by `deniable.persons.synthesis.write_table`, which is given this and public texts alone.
@@ -165,12 +148,12 @@ def propose_texts(request: CandidateRequest) -> list[str]:
     return [" ".join(["film", "plot"] * (1 + length // 100)) for length in request.lengths.tolist()]
 
 
-def _encode_classifier(model: LinearClassifier) -> bytes:
+def _encode_classifier(model: dn.texts.LinearClassifier) -> bytes:
     facts = {name: value for name, value in model.facts.items() if name != "seed"}
     return model.weights.tobytes() + repr(sorted(facts.items(), key=str)).encode()
 
 
-def _list_shown(tape: Tape, counts: NgramCounts) -> FloatArray:
+def _list_shown(tape: Tape, counts: Any) -> np.ndarray:
     """Return what is released: noisy sums, and of phrases those above the threshold alone, by public numbers."""
     released = dict(zip(zip(counts.codes.tolist(), counts.ngrams, strict=True), counts.counts.tolist(), strict=True))
     others = [one.noisy / one.noise for one in tape.measured[:-1]]
@@ -193,12 +176,12 @@ PERSONS: dict[str, list[Person]] = {
 }
 
 
-def build_audit(name: str, unit: Unit, setting: str, run: Run, **changes: Any) -> TrainerAudit:
+def build_audit(name: str, unit: str, setting: str, run: Run, **changes: Any) -> TrainerAudit:
     """Return an audit of a unit against others that say the opposite of the same text."""
     audit = TrainerAudit(
         name,
         setting,
-        ApproxDP(EPSILON, DELTA, "the claim under audit", "claimed", unit, ADJACENCIES[unit]),
+        dn.ApproxDP(EPSILON, DELTA, "the claim under audit", "claimed", unit, ADJACENCIES[unit]),
         run,
         units=[("good film", 1)] * 7 if unit == "record" else [(("good film", 1),) * 20] * 4,
         canary=("good film", 0) if unit == "record" else (("good film", 0),) * 20,
@@ -230,3 +213,26 @@ PERSONS_AUDITS = (
     ),
     *(build_synthesis_audit(generator) for generator in get_args(GeneratorName)),
 )
+
+
+@contextlib.contextmanager
+def sum_too_much() -> Iterator[None]:
+    """Let a contribution be a millionth too long."""
+    sum_gradients = noisy_sums.ResidualSums.sum_gradients
+
+    def sum_more(self: Any, weights: Any, clip: Any, bound: int) -> Any:
+        return sum_gradients(self, weights, clip, bound + bound // 10**6)
+
+    with mock.patch.object(noisy_sums.ResidualSums, "sum_gradients", sum_more):
+        yield
+
+
+@contextlib.contextmanager
+def count_units() -> Iterator[None]:
+    """Let a divisor follow the private number of units."""
+
+    def count(declared: Any, budget: Any, units: Any, generator: Any) -> NominalCount:  # noqa: ARG001
+        return NominalCount(len(units), "declared")
+
+    with mock.patch.object(classifier_training, "find_nominal_count", count):
+        yield

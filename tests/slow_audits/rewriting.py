@@ -2,7 +2,6 @@
 
 import functools
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 from unittest import mock
 
@@ -10,53 +9,45 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.core.arrays import FloatArray
-from deniable.core.guarantees import ANY_TWO_TEXTS, ApproxDP, PureDP
-from deniable.registry.methods import METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, rewriting_method
-from deniable.rewriting.audits import find_farthest_texts, get_clip_domain
-from deniable.rewriting.autoencoder import Autoencoder
-from deniable.rewriting.methods.base import VectorMethod
-from deniable.rewriting.methods.token_method import TokenMethod
-from deniable.rewriting.model import Rewriter
-from deniable.rewriting.tokens import UNKNOWN
-from deniable.vectors import gaussian, laplace
+import deniable as dn
 from tests.rewriting.untrained import TEXTS, untrained
 from tests.slow_audits.cases import WEAK_SHARE, Run, Tape, TrainerAudit
 
+UNKNOWN = 3
+"""The number of the token for words that a model lacks; its words come after it."""
 EPSILON, DELTA = 1.0, 1e-5
 GAUSSIAN_EPSILON = 8.0
 """Runs show more of Gaussian noise at a larger epsilon."""
 TEXTS_OF_PAIR = ("show me all the flights", "to denver please")
 SIGNS = np.array([[-1.0], [1.0]])
+WITH_DELTA, TOKEN_METHODS = {"adept-gaussian"}, {"tokens", "tokens-mixed"}
 METHODS = ("adept-l1", "adept-true", "adept-gaussian", "dptext-fixed", "tokens", "tokens-mixed")
 
 
 @functools.cache
-def get_model() -> Rewriter:
+def get_model() -> dn.rewriting.Rewriter:
     """Return a model of random weights, large ones, so that texts lie far apart, for the exact part."""
-    model: Rewriter = untrained(sharp=20.0)
+    model: dn.rewriting.Rewriter = untrained(sharp=20.0)
     return model
 
 
 @functools.cache
-def get_smallest_model() -> Rewriter:
+def get_smallest_model() -> dn.rewriting.Rewriter:
     """Return a model of one coordinate and two words: all of a budget is spent on the one number that is drawn."""
-    model: Rewriter = untrained(["show", "flights"], latent=1)
+    model: dn.rewriting.Rewriter = untrained(["show", "flights"], latent=1)
     return model
 
 
 def get_epsilon(name: str) -> float:
     """Return the epsilon that is claimed of a method."""
-    return GAUSSIAN_EPSILON if name in METHODS_WITH_DELTA else EPSILON
+    return GAUSSIAN_EPSILON if name in WITH_DELTA else EPSILON
 
 
-def make_method(name: str, epsilon: float, model: Rewriter, seed: int | None = None) -> VectorMethod | TokenMethod:
+def make_method(name: str, epsilon: float, model: dn.rewriting.Rewriter, seed: int | None = None) -> Any:
     """Return a method; one that draws tokens draws a single one."""
-    options: dict[str, Any] = {"delta": DELTA} if name in METHODS_WITH_DELTA else {}
-    options |= {"max_draws": 1} if name in METHODS_WITH_DRAW_LIMIT else {}
-    method = rewriting_method(name, model, epsilon=epsilon, seed=seed, **options)
-    assert isinstance(method, VectorMethod | TokenMethod)
-    return method
+    options: dict[str, Any] = {"delta": DELTA} if name in WITH_DELTA else {}
+    options |= {"max_draws": 1} if name in TOKEN_METHODS else {}
+    return dn.rewriting_method(name, model, epsilon=epsilon, seed=seed, **options)
 
 
 def make_run(name: str) -> Run:
@@ -69,23 +60,22 @@ def make_run(name: str) -> Run:
     def run(units: list[str], seed: int, *, noise_share: float = 1.0, played: Tape | None = None) -> Tape:
         del played  # the exact part is about clipped vectors
         # Less noise of a discrete law is a larger epsilon.
-        has_tokens = name in METHODS_WITH_DRAW_LIMIT
+        has_tokens = name in TOKEN_METHODS
         epsilon = EPSILON / noise_share if has_tokens else get_epsilon(name)
         method = make_method(name, epsilon, get_smallest_model(), seed)
-        if isinstance(method, TokenMethod):
+        if has_tokens:
             with (
-                mock.patch.object(Rewriter, "encode", lambda _, texts: encode_pair(texts, SIGNS)),
-                mock.patch.object(Autoencoder, "step", take_certain_step),
+                mock.patch.object(dn.rewriting.Rewriter, "encode", lambda _, texts: encode_pair(texts, SIGNS)),
+                mock.patch.object(type(method.model.network), "step", take_certain_step),
             ):
                 return Tape(shown=_encode_word(method.rewrite(units)[0]))
         points = np.stack(method.mechanism.worst_pair(method.model.latent))
         with (
-            mock.patch.object(Rewriter, "encode", lambda _, texts: encode_pair(texts, points)),
-            _scale_noise(gaussian, "sample_discrete_gaussian", noise_share),
-            _scale_noise(laplace, "sample_discrete_laplace", noise_share),
+            mock.patch.object(dn.rewriting.Rewriter, "encode", lambda _, texts: encode_pair(texts, points)),
+            _scale_noise(type(method.mechanism), noise_share),
         ):
             released = method.release(units)[0]
-            clipped = get_clip_domain(method).clip(method.encode(TEXTS_OF_PAIR))
+            clipped = method.mechanism.domain.clip(method.encode(TEXTS_OF_PAIR))
         gaps = np.abs(released - clipped) / method.mechanism.scale(method.model.latent)
         losses = gaps.sum(axis=1) if method.mechanism.noise == "laplace" else np.square(gaps).sum(axis=1) / 2
         return Tape(shown=losses[1:] - losses[:1])
@@ -93,12 +83,12 @@ def make_run(name: str) -> Run:
     return run
 
 
-def encode_pair(texts: Sequence[str], points: FloatArray) -> FloatArray:
+def encode_pair(texts: Sequence[str], points: np.ndarray) -> np.ndarray:
     """Return the point of each of the two texts."""
     return points[[TEXTS_OF_PAIR.index(text) for text in texts]]
 
 
-def take_certain_step(network: Autoencoder, previous: Tensor, latents: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
+def take_certain_step(network: Any, previous: Tensor, latents: Tensor, state: Tensor) -> tuple[Tensor, Tensor]:
     """Return logits that leave no doubt of the next word, which is another one for a negative coordinate."""
     del previous
     logits = torch.full((len(latents), network.words), -1e3)
@@ -106,13 +96,17 @@ def take_certain_step(network: Autoencoder, previous: Tensor, latents: Tensor, s
     return logits, state
 
 
-def _scale_noise(module: ModuleType, name: str, share: float) -> Any:
-    """Return a patch that multiplies the noise of a module."""
-    draw = getattr(module, name)
-    return mock.patch.object(module, name, lambda *given: np.rint(share * draw(*given)).astype(np.int64))
+def _scale_noise(mechanism: type[dn.VectorMechanism], share: float) -> Any:
+    """Return a patch that multiplies the noise of a mechanism."""
+    draw = mechanism._sample_rows
+
+    def scale(self: Any, rows: np.ndarray, generator: Any) -> np.ndarray:
+        return rows + share * (draw(self, rows, generator) - rows)
+
+    return mock.patch.object(mechanism, "_sample_rows", scale)
 
 
-def _encode_word(text: str) -> FloatArray:
+def _encode_word(text: str) -> np.ndarray:
     """Return a text of at most one word as a row of zeros with a one."""
     vocabulary = get_smallest_model().vocabulary
     row = np.zeros(len(vocabulary) + 1)
@@ -123,19 +117,18 @@ def _encode_word(text: str) -> FloatArray:
 def compute_pair_ratio(name: str) -> float:
     """Return how far apart any two odd texts lie after the clip, in the sensitivity claimed."""
     method = make_method(name, get_epsilon(name), get_model())
-    assert isinstance(method, VectorMethod)
-    return find_farthest_texts(method.mechanism, get_clip_domain(method).clip(method.encode(TEXTS))).ratio
+    return dn.rewriting.find_farthest_texts(method.mechanism, method.mechanism.domain.clip(method.encode(TEXTS))).ratio
 
 
 def build_audit(name: str) -> TrainerAudit:
     """Return the audit of a method on two texts."""
-    has_delta, source = name in METHODS_WITH_DELTA, "the claim under audit"
+    has_delta, source = name in WITH_DELTA, "the claim under audit"
     return TrainerAudit(
         name,
         "",
-        ApproxDP(get_epsilon(name), DELTA, source, "claimed", adjacency=ANY_TWO_TEXTS)
+        dn.ApproxDP(get_epsilon(name), DELTA, source, "claimed", adjacency="any two texts")
         if has_delta
-        else PureDP(EPSILON, source, "claimed", adjacency=ANY_TWO_TEXTS),
+        else dn.PureDP(EPSILON, source, "claimed", adjacency="any two texts"),
         make_run(name),
         units=[],
         canary=TEXTS_OF_PAIR[0],

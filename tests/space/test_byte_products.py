@@ -67,6 +67,9 @@ FORMS = {
 }
 
 
+CASES = ["host", *(pytest.param(form, marks=pytest.mark.deep) for form in FORMS if form != "host")]
+
+
 def multiply(tile, vectors, points, shift):
     """Return scores and maxima of bytes (ROWS, parts, width) and (BLOCK_POINTS, parts, width) by a kernel."""
     parts, width = vectors.shape[1:]
@@ -85,7 +88,7 @@ def multiply(tile, vectors, points, shift):
     return scores[:, :BLOCK_POINTS], maxima[:, 0]
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", CASES)
 @pytest.mark.parametrize(("parts", "width", "shift"), [(1, 2, 0), (1, 50, 0), (3, 8, 2), (7, 52, 3)])
 def test_sums_are_those_of_integers(form, parts, width, shift):
     """Scores are the sums of products of each part, halved and added, and the maxima are theirs."""
@@ -100,7 +103,7 @@ def test_sums_are_those_of_integers(form, parts, width, shift):
     np.testing.assert_array_equal(maxima, expected.max(axis=1))
 
 
-@pytest.mark.parametrize("form", FORMS)
+@pytest.mark.parametrize("form", CASES)
 def test_extreme_bytes(form):
     """Bytes at their limits overflow nowhere, and partial sums may pass 16 bits where the sum does not."""
     signs = np.array([1, 1, 1, 1, -1, -1, -1, -1, 1, -1])

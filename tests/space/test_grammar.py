@@ -1,14 +1,12 @@
 """The grammar of words: nothing is lost, nothing but gaps passes, and the examples that matter."""
 
 import sys
-import time
 import unicodedata
 
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-import deniable.space.grammar as grammar_module
 from deniable.space.grammar import fold_word, is_address, is_clitic, is_number, is_one_word, split_words
 
 ANY_TEXT = st.text(st.characters(), max_size=60)
@@ -48,43 +46,45 @@ def check(text):
     assert not any(passes(letter) and letter.isspace() for word in parts[1::2] for letter in word)
 
 
-@settings(max_examples=500)
-@given(ANY_TEXT)
-@example("")
-@example("\ud800 lone \udfff")
-def test_nothing_is_lost_and_only_gaps_pass(text):
-    """The parts join to the text, words are not empty, and gaps hold no letter, digit, mark or emoji."""
-    check(text)
+@pytest.mark.parametrize("examples", [40, pytest.param(500, marks=pytest.mark.deep)])
+def test_nothing_is_lost_and_only_gaps_pass(examples):
+    """The parts join to the text, words are not empty, and gaps hold no letter, digit, mark or emoji.
+
+    It holds for any text, and for texts put together from what the rules treat specially.
+    """
+    decorate = settings(max_examples=examples)
+    decorate(given(ANY_TEXT)(example("")(example("\ud800 lone \udfff")(check))))()
+    decorate(given(ANY_PIECES)(check))()
 
 
-@settings(max_examples=500)
-@given(ANY_PIECES)
-def test_nothing_is_lost_where_rules_meet(text):
-    """The same holds for texts put together from what the rules treat specially."""
-    check(text)
+few = settings(max_examples=30)
 
 
-def test_every_character_alone():
+@pytest.mark.parametrize("step", [61, pytest.param(1, marks=pytest.mark.deep)])
+def test_every_character_alone(step):
     """Every code point on a line of its own is a word or a gap by its category."""
-    text = "\n".join(map(chr, range(sys.maxunicode + 1)))
+    text = "\n".join(map(chr, range(0, sys.maxunicode + 1, step)))
     parts = split_words(text)
     assert "".join(parts) == text
     assert all(map(passes, set("".join(parts[0::2]))))
     assert not any(letter.isalnum() for letter in "".join(parts[0::2]))
 
 
+@pytest.mark.deep
 def test_every_character_between_letters():
     """Every code point of the first two planes between two letters is part of a word or a gap by its category."""
     parts = split_words("".join(f"a{chr(code)}a " for code in range(0x20000)))
     assert all(map(passes, set("".join(parts[0::2]))))
 
 
+@few
 @given(st.one_of(st.text(st.characters(max_codepoint=127), max_size=40), ANY_PIECES.filter(str.isascii)))
 def test_ascii_and_unicode_paths_agree(text):
     """A text in ASCII is cut as it is before a word in another script, which takes the general path."""
     assert split_words(text + " \u00e9") == [*split_words(text + " ")[:-1], split_words(text + " ")[-1], "\u00e9", ""]
 
 
+@few
 @given(ANY_TEXT)
 @example("A\u00ad\u0301")
 @example("e\u200d\u0301")
@@ -98,125 +98,91 @@ def test_folding_twice_is_folding_once(text):
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("The food in London was great.", ["The", "food", "in", "London", "was", "great"]),
-        ("don't", ["do", "n't"]),
-        ("DON'T", ["DO", "N'T"]),
-        ("can't won't ain't", ["ca", "n't", "wo", "n't", "ai", "n't"]),
-        ("don\u2019t", ["do", "n\u2019t"]),
-        (
-            "it's we'll they've I'm you're he'd",
-            ["it", "'s", "we", "'ll", "they", "'ve", "I", "'m", "you", "'re", "he", "'d"],
-        ),
-        ("It\u2019s", ["It", "\u2019s"]),
-        ("o'clock O'Brien rock'n'roll", ["o'clock", "O'Brien", "rock'n'roll"]),
-        ("y'all'd've", ["y'all", "'d", "'ve"]),
-        ("couldn't've", ["could", "n't", "'ve"]),
-        ("dogs' 'quoted' 'tis", ["dogs", "quoted", "tis"]),
-        ("'s", ["s"]),
-        ("n't", ["n't"]),
-        ("'sup it'sa", ["sup", "it'sa"]),
-        ("1,000 3.14 10:30 1,000,000.50", ["1,000", "3.14", "10:30", "1,000,000.50"]),
-        ("1. 2, 3: 4", ["1", "2", "3", "4"]),
-        ("-5 +5 $5 5% #5", ["5", "5", "5", "5", "5"]),
-        ("v1.2 2nd 3rd 4x4", ["v1", "2", "2nd", "3rd", "4x4"]),
-        ("1,000s 1.5kg", ["1,000", "s", "1.5", "kg"]),
-        ("state-of-the-art", ["state", "of", "the", "art"]),
-        ("user_name@mail.com", ["user", "name", "mail", "com"]),
-        ("a/b a\\b a|b a*b a^b a~b a`b", ["a", "b"] * 7),
+        ("The food in London was great.", "The food in London was great"),
+        ("don't", "do n't"),
+        ("DON'T", "DO N'T"),
+        ("can't won't ain't", "ca n't wo n't ai n't"),
+        ("don\u2019t", "do n\u2019t"),
+        ("it's we'll they've I'm you're he'd", "it 's we 'll they 've I 'm you 're he 'd"),
+        ("It\u2019s", "It \u2019s"),
+        ("o'clock O'Brien rock'n'roll", "o'clock O'Brien rock'n'roll"),
+        ("y'all'd've", "y'all 'd 've"),
+        ("couldn't've", "could n't 've"),
+        ("dogs' 'quoted' 'tis", "dogs quoted tis"),
+        ("'s", "s"),
+        ("n't", "n't"),
+        ("'sup it'sa", "sup it'sa"),
+        ("1,000 3.14 10:30 1,000,000.50", "1,000 3.14 10:30 1,000,000.50"),
+        ("1. 2, 3: 4", "1 2 3 4"),
+        ("-5 +5 $5 5% #5", "5 5 5 5 5"),
+        ("v1.2 2nd 3rd 4x4", "v1 2 2nd 3rd 4x4"),
+        ("1,000s 1.5kg", "1,000 s 1.5 kg"),
+        ("state-of-the-art", "state of the art"),
+        ("user_name@mail.com", "user name mail com"),
+        ("a/b a\u005cb a|b a*b a^b a~b a`b", "a b a b a b a b a b a b a b"),
     ],
 )
 def test_english(text, expected):
     """Contractions, apostrophes, numbers and compounds are cut as documented."""
-    assert words(text) == expected
+    assert words(text) == expected.split()
 
 
 @pytest.mark.parametrize(
     ("text", "expected"),
     [
-        ("caf\u00e9 cafe\u0301", ["caf\u00e9", "cafe\u0301"]),
-        ("na\u00efve \u0160koda \u00dcber", ["na\u00efve", "\u0160koda", "\u00dcber"]),
-        (
-            "\u043f\u0440\u0438\u0432\u0435\u0442, \u043c\u0438\u0440!",
-            ["\u043f\u0440\u0438\u0432\u0435\u0442", "\u043c\u0438\u0440"],
-        ),
-        (
-            "\u092e\u0948\u0902 \u0939\u093f\u0928\u094d\u0926\u0940\u0964",
-            ["\u092e\u0948\u0902", "\u0939\u093f\u0928\u094d\u0926\u0940"],
-        ),
-        ("\u0ba4\u0bae\u0bbf\u0bb4\u0bcd", ["\u0ba4\u0bae\u0bbf\u0bb4\u0bcd"]),
-        (
-            "\u0645\u0631\u062d\u0628\u0627\u060c \u0639\u0627\u0644\u0645\u061f",
-            ["\u0645\u0631\u062d\u0628\u0627", "\u0639\u0627\u0644\u0645"],
-        ),
-        ("\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f", ["\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f"]),
-        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", ["\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"]),
-        ("\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd", ["\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd"]),
-        ("\u65e5\u672c\u8a9e\u3001\u4e2d\u6587\u3002", ["\u65e5\u672c\u8a9e", "\u4e2d\u6587"]),
-        ("\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22", ["\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22"]),
-        ("\u0661\u0662\u0663 \u00bd x\u00b2", ["\u0661\u0662\u0663", "\u00bd", "x\u00b2"]),
-        ("se\u00f1or\u00bfqu\u00e9? \u00aboui\u00bb", ["se\u00f1or", "qu\u00e9", "oui"]),
+        ("caf\u00e9 cafe\u0301", "caf\u00e9|cafe\u0301"),
+        ("na\u00efve \u0160koda \u00dcber", "na\u00efve|\u0160koda|\u00dcber"),
+        ("привет, мир!", "привет|мир"),
+        ("मैं हिन्दी।", "मैं|हिन्दी"),
+        ("\u0ba4\u0bae\u0bbf\u0bb4\u0bcd", "\u0ba4\u0bae\u0bbf\u0bb4\u0bcd"),
+        ("مرحبا، عالم؟", "مرحبا|عالم"),
+        ("\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f", "\u0645\u064f\u062d\u064e\u0645\u0651\u064e\u062f"),
+        ("\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645", "\u0645\u06cc\u200c\u062e\u0648\u0627\u0647\u0645"),
+        ("\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd", "\u05e9\u05b8\u05c1\u05dc\u05d5\u05b9\u05dd"),
+        ("\u65e5\u672c\u8a9e\u3001\u4e2d\u6587\u3002", "\u65e5\u672c\u8a9e|\u4e2d\u6587"),
+        ("\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22", "\u0e20\u0e32\u0e29\u0e32\u0e44\u0e17\u0e22"),
+        ("\u0661\u0662\u0663 \u00bd x\u00b2", "\u0661\u0662\u0663|\u00bd|x\u00b2"),
+        ("se\u00f1or\u00bfqu\u00e9? \u00aboui\u00bb", "se\u00f1or|qu\u00e9|oui"),
     ],
 )
 def test_other_scripts(text, expected):
     """Letters, marks and digits of any script make up words; their punctuation does not."""
-    assert words(text) == expected
+    assert words(text) == expected.split("|")
 
 
-@pytest.mark.parametrize(
-    "text", ["pass\u200bword", "\u200bhidden", "soft\u00adhyphen", "\u202eright", "a\u2060b", "\ufeffmark", "\u180eold"]
-)
-def test_invisible_characters_do_not_pass(text):
+def test_invisible_characters_do_not_pass():
     """Zero-width characters and direction marks are parts of words, since they could carry a message."""
-    assert split_words(text) == ["", text, ""]
+    for text in ("pass\u200bword", "\u200bhidden", "soft\u00adhyphen", "\u202eright", "a\u2060b", "\ufeffmark"):
+        assert split_words(text) == ["", text, ""]
 
 
-@pytest.mark.parametrize(
-    "emoji",
-    [
-        "\U0001f600",
-        "\U0001f44d\U0001f3fd",
-        "\U0001f468\u200d\U0001f469\u200d\U0001f467",
-        "\u2764\ufe0f",
-        "\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f",
-        "\U0001f1eb\U0001f1f7",
-        "\u2603",
-        "\u00a9",
-        "\ue000",
-        "\ud83d",
-        "\x00",
-        "\x1b",
-        "\x7f",
-        "\U000e0fff",
-    ],
+SYMBOLS = (
+    "\U0001f600|\U0001f44d\U0001f3fd|\U0001f468\u200d\U0001f469\u200d\U0001f467|\u2764\ufe0f|\U0001f1eb\U0001f1f7|\u2603"
+    "|\U0001f3f4\U000e0067\U000e0062\U000e0065\U000e006e\U000e0067\U000e007f|\u00a9|\ue000|\ud83d|\x00|\x1b|\x7f|\U000e0fff"
 )
-def test_symbols_are_words(emoji):
+
+
+@pytest.mark.parametrize("symbol", SYMBOLS.split("|"))
+def test_symbols_are_words(symbol):
     """An emoji with its tone and joiners, other symbols, controls and lone surrogates are words of their own."""
-    assert split_words(emoji) == ["", emoji, ""]
-    assert split_words(f"great {emoji}!") == ["", "great", " ", emoji, "!"]
-    assert split_words(f"great{emoji}day")[1::2] == ["great", emoji, "day"]
+    assert split_words(symbol) == ["", symbol, ""]
+    assert split_words(f"great {symbol}!") == ["", "great", " ", symbol, "!"]
+    assert split_words(f"great{symbol}day")[1::2] == ["great", symbol, "day"]
 
 
-@pytest.mark.parametrize(
-    "gap", [" ", "\t", "\n", "\r\n", "\u00a0", "\u2003", "\u3000", "\u2028", "\x85", "\x0b", "\x0c"]
-)
-def test_white_space_passes(gap):
-    """White space of any kind separates words and stays as it is."""
-    assert split_words(f"one{gap}two") == ["", "one", gap, "two", ""]
+def test_what_passes_between_words():
+    """White space and punctuation, and mathematical, currency and modifier symbols stay as they are."""
+    for gap in (*" \t\n\u00a0\u2003\u3000\u2028\x85\x0b\x0c", "\r\n"):
+        assert split_words(f"one{gap}two") == ["", "one", gap, "two", ""]
+    for gap in ".,;:!?-_()[]{}'\"/\\@#%&*$+<=>^`|~\u2014\u2026\u201c\u20ac\u00d7\u00b4\u3002\u066b":
+        assert split_words(f"one {gap} two") == ["", "one", f" {gap} ", "two", ""]
 
 
-@pytest.mark.parametrize("control", ["\x1c", "\x1d", "\x1e", "\x1f", "\x00", "\x1b", "\x7f", "\x80", "\x9f"])
-def test_control_characters_are_words(control):
+def test_control_characters_are_words():
     """No control character but those that lay out text passes, in ASCII and beside other scripts."""
-    assert split_words(f"one {control} two") == ["", "one", " ", control, " ", "two", ""]
-    assert split_words(f"é{control}é")[1::2] == ["é", control, "é"]
-
-
-@pytest.mark.parametrize(
-    "gap", [*".,;:!?-_()[]{}'\"/\\@#%&*$+<=>^`|~", *"\u2014\u2026\u201c\u20ac\u00d7\u00b4\u3002\u066b"]
-)
-def test_punctuation_passes(gap):
-    """Punctuation, and mathematical, currency and modifier symbols stay as they are."""
-    assert split_words(f"one {gap} two") == ["", "one", f" {gap} ", "two", ""]
+    for control in "\x1c\x1d\x1e\x1f\x00\x1b\x7f\x80\x9f":
+        assert split_words(f"one {control} two") == ["", "one", " ", control, " ", "two", ""]
+        assert split_words(f"\u00e9{control}\u00e9")[1::2] == ["\u00e9", control, "\u00e9"]
 
 
 @pytest.mark.parametrize(
@@ -247,27 +213,35 @@ def test_clitics():
     assert not any(is_clitic(word) for word in ("N'T", "s", "not", "", "'", "'t", "o'clock"))
 
 
-@pytest.mark.parametrize("entry", ["london", "o'clock", "1,000", "'s", "n't", "caf\u00e9", "\u65e5\u672c", "x2"])
-def test_entries_that_are_one_word(entry):
-    """What a text would give as one word with a letter or digit can stand in a space."""
-    assert is_one_word(entry)
+def test_entries_that_are_one_word():
+    """What a text would give as one word with a letter or digit can stand in a space, and nothing else."""
+    for entry in ("london", "o'clock", "1,000", "'s", "n't", "caf\u00e9", "\u65e5\u672c", "x2"):
+        assert is_one_word(entry), entry
+    for entry in ("", " ", ".", "--", "a-b", "new york", "don't", "'", "'ss'", "\U0001f600", "...", "it's", "1,000s"):
+        assert not is_one_word(entry), entry
 
 
-@pytest.mark.parametrize(
-    "entry", ["", " ", ".", "--", "a-b", "new york", "don't", "'", "'ss'", "\U0001f600", "...", "it's", "1,000s", "a "]
-)
-def test_entries_that_are_not_one_word(entry):
-    """Punctuation, symbols, and what a text would give as several words, or as none, cannot."""
-    assert not is_one_word(entry)
-
-
-def test_long_runs_take_linear_time():
-    """Long runs of letters, digits, apostrophes or symbols are cut without a quadratic search."""
+def test_long_runs_are_cut():
+    """Long runs of letters, digits, apostrophes, symbols or parts of addresses are cut without a quadratic search."""
     for unit in ("a", "1", "'", "1,", "n't", "a'", "\x01", "\u00e9", "\U0001f600\u200d", "'s", "'n", "1.a"):
         text = unit * (200_000 // len(unit))
-        started = time.perf_counter()
         assert "".join(split_words(text)) == text
-        assert time.perf_counter() - started < 5
+    for unit in (
+        "a.",
+        "a@",
+        "http://",
+        "www.",
+        "1-",
+        "a.com/!",
+        "@",
+        "com.",
+        "a" * 63 + ".",
+        "ab://",
+        "_a.",
+        "http://! ",
+    ):
+        text = unit * (200_000 // len(unit)) + "x"
+        assert "".join(split_words(text, "whole")) == text
 
 
 _ADDRESS_PIECES = st.sampled_from(
@@ -298,6 +272,7 @@ def test_numbers_and_addresses_are_whole(text, expected):
     assert split_words(text, "whole")[1::2] == expected
 
 
+@few
 @given(ANY_ADDRESS)
 @example("a@b.c/d e")
 def test_whole_words_lose_nothing_and_hold_no_space(text):
@@ -310,6 +285,7 @@ def test_whole_words_lose_nothing_and_hold_no_space(text):
     assert whole_gaps <= plain_gaps
 
 
+@few
 @given(ANY_TEXT | ANY_PIECES)
 def test_text_without_digits_and_addresses_is_cut_alike(text):
     """Where there is no digit, no at sign, slash or full stop, the two grammars agree."""
@@ -317,13 +293,7 @@ def test_text_without_digits_and_addresses_is_cut_alike(text):
     assert split_words(cleaned, "whole") == split_words(cleaned)
 
 
-@given(ANY_ADDRESS)
-def test_texts_without_a_sign_of_an_address_have_none(text):
-    """The fast way gives what looking for an address at each word gives."""
-    stand_in = text.translate(grammar_module._ASCII_CLASSES)
-    assert list(map(len, split_words(text, "whole"))) == list(map(len, grammar_module._WHOLE_WORD.split(stand_in)))
-
-
+@few
 @given(ANY_ADDRESS)
 def test_whole_words_are_of_one_kind(text):
     """No word is both a number and an address, and one with a sign of punctuation inside is one of them."""
@@ -333,28 +303,13 @@ def test_whole_words_are_of_one_kind(text):
             assert is_number(word) or is_address(word)
 
 
-@pytest.mark.parametrize("word", ["7", "1990s", "3rd", "3.14", "555-0123", "١٢", "½", "１２", "10.0.0.1"])
-def test_numbers_begin_with_a_digit(word):
-    """A word of any script that begins with a digit is a number."""
-    assert is_number(word)
-    assert not is_address(word)
-
-
-@pytest.mark.parametrize("word", ["mp3", "seven", "covid", "", "一", "3com.com", "1@x.com", "'s"])
-def test_other_words_are_no_numbers(word):
-    """Words that begin otherwise are none, nor are addresses that begin with a digit."""
-    assert not is_number(word)
-
-
-@pytest.mark.parametrize(
-    "piece",
-    ["a.", "a@", "http://", "www.", "1-", "a.com/!", "@", "com.", "a" * 63 + ".", "a'", "ab://", "_a.", "http://!!! "],
-)
-def test_hostile_addresses_take_linear_time(piece):
-    """Long runs of what addresses are made of cost no more than a text of their length."""
-    start = time.process_time()
-    split_words(piece * (200_000 // len(piece)) + "x", "whole")
-    assert time.process_time() - start < 2
+def test_numbers_begin_with_a_digit():
+    """A word of any script that begins with a digit is a number, unless it is an address."""
+    for word in ("7", "1990s", "3rd", "3.14", "555-0123", "١٢", "½", "１２", "10.0.0.1"):
+        assert is_number(word), word
+        assert not is_address(word)
+    for word in ("mp3", "seven", "covid", "", "一", "3com.com", "1@x.com", "'s"):
+        assert not is_number(word), word
 
 
 @pytest.mark.parametrize(
@@ -367,11 +322,11 @@ def test_addresses_of_other_shapes(address):
     assert is_address(fold_word(address))
 
 
-@pytest.mark.parametrize("number", ["\u202a555-0123\u202c", "\u200b1,000"])
-def test_invisible_characters_around_a_number(number):
+def test_invisible_characters_around_a_number():
     """As telephones copy them, numbers are whole."""
-    assert split_words(f"at {number} or", "whole")[1::2] == ["at", number, "or"]
-    assert is_number(fold_word(number))
+    for number in ("\u202a555-0123\u202c", "\u200b1,000"):
+        assert split_words(f"at {number} or", "whole")[1::2] == ["at", number, "or"]
+        assert is_number(fold_word(number))
 
 
 _DIGITS = st.characters(categories=["Nd", "No", "Nl"])
@@ -382,6 +337,7 @@ _NUMBER_SIGNS = st.one_of(
 )
 
 
+@few
 @given(st.text(_DIGITS, min_size=1), st.lists(st.tuples(_NUMBER_SIGNS, st.text(_DIGITS, min_size=1)), max_size=4))
 @example("٥", [("٬", "٠"), ("٫", "1")])
 def test_numbers_of_any_script_are_whole(first, rest):
@@ -391,80 +347,27 @@ def test_numbers_of_any_script_are_whole(first, rest):
     assert is_number(fold_word(number))
 
 
-@pytest.mark.parametrize(
-    "number",
-    [
-        "٥٥٥-٠١٢٣",
-        "١٬٢٣٤٫٥٦",
-        "٢٠٢٤/٠٥/٠٦",
-        "१२,३४,५६७.८९",
-        "१०:३०",
-        "２０２４－０５－０６",
-        "１，２３４．５",
-        "１０：３０",
-        "৫৫৫–০১২৩",
-        "1\u2212٢",
-        "1\u202f234,5",
-        "10⁻³",
-        "555\u201101\u201023",
-        "1’000’000",
-        "5\u200b-\u200b5",
-        "٥\u200f-\u200f٥",
-        "½/¾",
-        "1·5",
-        "5€30",
-    ],
-)
-def test_numbers_of_other_scripts(number):
+def test_numbers_of_other_scripts():
     """Numbers as they are written elsewhere are one word each; the signs around them are not theirs."""
-    assert split_words(f"(+{number}), a", "whole")[1::2] == [number, "a"]
-    assert is_number(fold_word(number))
+    numbers = (
+        "٥٥٥-٠١٢٣ ١٬٢٣٤٫٥٦ ٢٠٢٤/٠٥/٠٦ १२,३४,५६७.८९ १०:३० ２０２４－０５－０６ １，２３４．５ １０：３０ ৫৫৫–০১২৩"
+        " 1\u2212٢ 1\u202f234,5 10⁻³ 555\u201101\u201023 1’000’000 5\u200b-\u200b5 ٥\u200f-\u200f٥ ½/¾ 1·5 5€30"
+    )
+    for number in numbers.split(" "):
+        assert split_words(f"(+{number}), a", "whole")[1::2] == [number, "a"]
+        assert is_number(fold_word(number))
 
 
-@pytest.mark.parametrize("text", ["1 2", "1\x0b2", "1\u20032", "1\u30002", "1\t2", "1, 2", "1--2", "1،\u00a02", "1+2"])
-def test_what_is_no_number_together(text):
+def test_what_is_no_number_together():
     """White space that breaks, two signs, or a sign of ASCII that numbers do not hold, stand between two numbers."""
-    assert split_words(text, "whole")[1::2] == ["1", "2"]
-    assert split_words(text.replace("2", "٢"), "whole")[1::2] == ["1", "٢"]
-
-
-def test_stand_ins_of_ascii_are_itself():
-    """Every character has one ASCII stand-in, that of an ASCII character is itself; the vertical tab lends its own."""
-    ascii_characters = "".join(map(chr, range(128)))
-    assert grammar_module.find_stand_ins(ascii_characters) == ascii_characters.replace("\x0b", " ")
-    assert grammar_module.find_stand_ins("é\u200b✓\u3000’") == "a\x02\x01 '"
-    assert grammar_module.find_stand_ins("٣²½Ⅷ٫\u2212\u00a0\u2003") == "0000\x0b\x0b\x0b "
-
-
-@pytest.mark.parametrize(
-    ("bit", "members"),
-    [
-        (grammar_module.LETTER_BIT, "\x020123456789ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz"),
-        (grammar_module.DIGIT_BIT, "0123456789"),
-        (grammar_module.PLAIN_SEPARATOR_BIT, ",.:"),
-        (grammar_module.WHOLE_SEPARATOR_BIT, "\x0b',-./:_"),
-    ],
-)
-def test_kinds_of_stand_ins(bit, members):
-    """What a character may be in a word follows from the expressions."""
-    assert "".join(chr(code) for code, bits in enumerate(grammar_module.classify_stand_ins()) if bits & bit) == members
-
-
-def test_symbols_are_no_letters():
-    """A character begins words of letters, or of symbols, or none; a joiner goes on a word of symbols."""
-    kinds = grammar_module.classify_stand_ins()
-    assert not any(bits & grammar_module.LETTER_BIT and bits & grammar_module.SYMBOL_BIT for bits in kinds)
-    assert kinds[0x02] & grammar_module.LATER_SYMBOL_BIT
-    assert kinds[0x01] & grammar_module.LATER_SYMBOL_BIT
-    assert not kinds[0x02] & grammar_module.SYMBOL_BIT
+    for text in ("1 2", "1\x0b2", "1\u20032", "1\u30002", "1\t2", "1, 2", "1--2", "1،\u00a02", "1+2"):
+        assert split_words(text, "whole")[1::2] == ["1", "2"]
+        assert split_words(text.replace("2", "٢"), "whole")[1::2] == ["1", "٢"]
 
 
 def test_domain_ends_and_their_capitals():
     """Generic domains count in any capitals, countries in one case, ordinary words written small."""
-    ends = grammar_module.list_domain_ends()
-    assert ends["com"] == grammar_module.ANY_CASE
-    assert ends["it"] == grammar_module.ONE_CASE
-    assert ends["life"] == grammar_module.LOWER_CASE
-    assert "the" not in ends
-    for form, case in (("x.COM", "com"), ("x.Com", "com"), ("x.IT", "it"), ("x.life", "life")):
-        assert split_words(form, "whole")[1::2] == [form], case
+    for form in ("x.COM", "x.Com", "x.IT", "x.it", "x.life"):
+        assert split_words(form, "whole")[1::2] == [form]
+    for form in ("x.It", "x.Life", "x.the"):
+        assert len(split_words(form, "whole")[1::2]) == 2, form

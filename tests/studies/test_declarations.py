@@ -7,7 +7,7 @@ from types import SimpleNamespace
 import numpy as np
 import pytest
 
-from deniable.vectors import L2Ball
+import deniable as dn
 from studies import (
     STUDIES,
     adept_atis,
@@ -187,17 +187,6 @@ TINY = {
 """Study -> a small grid."""
 
 
-@pytest.fixture(scope="module", params=TINY)
-def name(request):
-    return request.param
-
-
-@pytest.fixture(scope="module")
-def results(name, study_data, tmp_path_factory):
-    """Return what a tiny run measures, seed 3."""
-    return run_study(STUDIES[name], tmp_path_factory.mktemp(name), seed=3, data=study_data, grid=TINY[name])
-
-
 def measure_tiny(name, data=None, **changes):
     """Return the rows of some cells of a tiny grid."""
     grid = dataclasses.replace(TINY[name], **changes)
@@ -209,9 +198,13 @@ def test_every_study_is_tried():
     assert list(TINY) == list(STUDIES)
 
 
-def test_rows_make_page_and_figure(name, results):
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=() if name == "adept-sensitivity" else pytest.mark.deep) for name in TINY]
+)
+def test_rows_make_page_and_figure(name, study_data, tmp_path):
     """The rows of any grid give a page and a picture; every row has a metric, every outcome is one."""
     study = STUDIES[name]
+    results = run_study(study, tmp_path, seed=3, data=study_data, grid=TINY[name])
     facts = {"seed": 3, "version": "0", "seconds": 1.0, "machine": "none"}
     text = build_page(study, dataclasses.replace(results, facts=facts), "1. Nothing.\n")
     assert f"python -m studies run {name}" in text
@@ -221,6 +214,7 @@ def test_rows_make_page_and_figure(name, results):
         assert row.low is None or row.low <= row.value <= row.high
 
 
+@pytest.mark.parametrize("name", TINY)
 def test_declarations_are_whole(name):
     """Curves and metrics that statements, panels and tables name are declared; the quick grid is a smaller one."""
     study = STUDIES[name]
@@ -232,6 +226,7 @@ def test_declarations_are_whole(name):
     assert len(set(study.full.cells)) == len(study.full.cells)
 
 
+@pytest.mark.deep
 def test_shares_are_those_of_all_pairs():
     """Every share is that of a direct count over all pairs of the same vectors."""
     name = "adept-sensitivity"
@@ -239,7 +234,7 @@ def test_shares_are_those_of_all_pairs():
     for distribution, radius, n in (cell for cell in TINY[name].cells if len(cell) == 3):
         random = np.random.default_rng(Context(None, 3).derive_seed(distribution, n))
         drawn = adept_sensitivity.DRAWS[distribution](random, (60, n))
-        clipped = L2Ball(radius).clip(drawn)
+        clipped = dn.L2Ball(radius).clip(drawn)
         apart = np.abs(clipped[:, None] - clipped[None]).sum(axis=2)[np.triu_indices(60, 1)]
         curve = adept_sensitivity.name_curve(distribution, radius)
         assert find_row(rows, curve, n, "pairs beyond").value == np.mean(apart > 2 * radius)
@@ -248,6 +243,7 @@ def test_shares_are_those_of_all_pairs():
     assert find_row(rows, "the clip", 8, "sensitivity found").value == pytest.approx(math.sqrt(8), rel=1e-6)
 
 
+@pytest.mark.deep
 def test_truth_limit_estimate_and_bound_fit_together():
     """Limits lie below the truth, bounds too as far as few samples can tell, and DPText loses all."""
     rows = measure_tiny("sanity-check")
@@ -264,6 +260,7 @@ def test_truth_limit_estimate_and_bound_fit_together():
     assert find_row(rows, "read at 1/2, 1,000,000 repeats", 1, "accused").value == 0
 
 
+@pytest.mark.deep
 def test_cells_do_not_depend_on_each_other():
     """A cell measured alone gives the rows that it gives among others."""
     whole = measure_tiny("sanity-check")
@@ -271,6 +268,7 @@ def test_cells_do_not_depend_on_each_other():
     assert set(measure_tiny("sanity-check", cells=(cell,))) <= set(whole)
 
 
+@pytest.mark.deep
 def test_what_is_known_of_each_mechanism(study_data):
     """Every mechanism has what is proved of it, what a guesser names, and means over its trials."""
     rows = measure_tiny("tem-utility", study_data)
@@ -289,6 +287,7 @@ def judge_made_up(name, rows):
     return [statement.judge(everything) for statement in STUDIES[name].statements]
 
 
+@pytest.mark.deep
 def test_shared_noise_hides_nothing(study_data):
     """DPAL's experiments tell data sets apart, their controls do not, and the pictures recovered are the originals."""
     grid = dataclasses.replace(TINY["dpal-audit"], cells=(("differences",), ("recovery",)))
@@ -322,6 +321,7 @@ def test_half_of_the_noise_does_not_exist():
     assert negative.value == 0
 
 
+@pytest.mark.deep
 def test_zeros_give_the_text_away(study_data):
     """With zeros nearly every text is found and nothing lies below its input; corrected, the claim is proved."""
     cells = (("as published, zeros", 1.0, True), ("as published, zeros", 1.0, False), ("corrected", 1.0, True))
@@ -348,6 +348,7 @@ def test_statements_on_dptext():
         assert judge_made_up("dptext", [*blind, *rows])[7] == outcome
 
 
+@pytest.mark.deep
 def test_every_method_is_attacked(study_data):
     """Methods that release vectors are attacked by these too, never more often right than a claim of 1 permits."""
     rows = measure_tiny("adept-atis", study_data)
@@ -370,6 +371,7 @@ def test_every_method_is_attacked(study_data):
     assert len([row for row in rows if row.curve == adept_atis.name_tuned("adept") and row.x == 300]) == 3
 
 
+@pytest.mark.deep
 def test_an_encoder_is_trained_once(study_data, tmp_path, monkeypatch):
     """A run that was interrupted reads the auto-encoder that it had trained, and goes on to the same rows."""
     from studies import rewritten
@@ -427,6 +429,7 @@ def test_statements_on_the_frontier():
         assert judge_made_up("frontier", rows)[0] == outcome
 
 
+@pytest.mark.deep
 def test_metrics_meet_at_one_success(study_data):
     """Every metric has the attacker's success that is asked for, an epsilon that its proof allows, and an attacker."""
     rows = measure_tiny("metrics", study_data)
@@ -468,6 +471,7 @@ def test_utility_where_as_many_words_are_named_in_context():
         assert row is None or row.value == pytest.approx(expected)
 
 
+@pytest.mark.deep
 def test_words_and_epsilons_of_the_vocabularies(study_data):
     """Counts are within what runs allow, points without a law are left out, and the paper's bound is below ours."""
     rows = measure_tiny("gumbel-deniability", study_data)
@@ -512,6 +516,7 @@ def test_dpal_is_compared_case_by_case():
     }
 
 
+@pytest.mark.deep
 def test_gumbel_without_a_law_is_left_out(study_data):
     """Below its least epsilon truncated Gumbel gives no rows; all others say what is known of their claim."""
     cells = (("nli", "truncated-gumbel", -2.0), ("nli", LAPLACE, 200.0), ("nli", robust.TEXTS, None))

@@ -4,9 +4,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.core.errors import InputError
 from studies.flights import FILES, encode_classes, find_departure, split_flights
 from studies.runner import Context
+from tests.refusals import refuses
 
 
 @pytest.mark.parametrize(
@@ -50,8 +50,8 @@ def test_too_few_texts(tmp_path):
     """A table that is too small, or lacks a column, is refused in one line."""
     for name in FILES:
         pq.write_table(pa.table({"text": ["fly from boston"], "intent": ["atis_flight"]}), tmp_path / name)
-    with pytest.raises(InputError, match=r"needs 220 distinct texts\. Got 1: use all of ATIS"):
+    with refuses(220):
         split_flights(Context(None, 0, tmp_path), (90, 70, 60), intents=1, cities=2)
     pq.write_table(pa.table({"query": ["fly"]}), tmp_path / FILES[1])
-    with pytest.raises(InputError, match="has no column 'text': it has query"):
+    with refuses("query"):
         split_flights(Context(None, 0, tmp_path), (90, 70, 60), intents=1, cities=2)

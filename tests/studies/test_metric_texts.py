@@ -3,15 +3,14 @@
 import numpy as np
 import pytest
 
-from deniable.space import Space
-from deniable.space.word_classes import WordClass
+import deniable as dn
 from studies.metric_texts import Outcome, build_encoder, find_hidden_words, join_words
 from studies.reviews import Corpus
 
-SPACE = Space(
+SPACE = dn.Space(
     ["good", "bad", "film", "tom", "ann"],
     [[1, 0], [0, 1], [1, 1], [3, 1], [3, -1]],
-    hide=(WordClass("people", frozenset({"tom", "ann"})),),
+    hide=(dn.WordClass("people", frozenset({"tom", "ann"})),),
 )
 GOOD, BAD, FILM, TOM, ANN = (SPACE.index_by_word[word] for word in ("good", "bad", "film", "tom", "ann"))
 CORPUS = Corpus(
@@ -39,7 +38,7 @@ def test_cosines_of_changed_words(outcome):
     """The mean is over changed words that both have vectors in the encoder's space."""
     own = build_encoder(SPACE, SPACE, CORPUS)
     assert outcome.estimate_changed_cosine(own).value == pytest.approx(np.sqrt(0.5) / 2)
-    other = build_encoder(SPACE, Space(["good", "bad", "tom"], [[1, 0], [3, 4], [0, 1]]), CORPUS)
+    other = build_encoder(SPACE, dn.Space(["good", "bad", "tom"], [[1, 0], [3, 4], [0, 1]]), CORPUS)
     assert outcome.estimate_changed_cosine(other).value == pytest.approx(0.6)
 
 

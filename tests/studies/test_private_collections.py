@@ -79,6 +79,7 @@ def test_ten_records_together_have_the_epsilon_asked_for(reviews):
     assert groups[0] == pytest.approx(4.0, rel=1e-3)
 
 
+@pytest.mark.deep
 def test_classifiers_learn_where_noise_is_small_and_not_where_it_is_large(reviews):
     """At a huge epsilon reviews of two vocabularies are told apart, and at a small one as by a coin."""
     private = select_records(reviews, len(reviews.texts), 1)

@@ -8,7 +8,6 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
-from deniable.core.errors import InputError
 from studies.ledger import Ledger
 from studies.reviews import (
     Corpus,
@@ -22,6 +21,7 @@ from studies.reviews import (
 )
 from studies.runner import Context
 from tests.conftest import SMALL_WORDS
+from tests.refusals import refuses
 
 TEXTS = ["Baran zork, batel!", "zork blarg", "", "batel batel ZORK baran", "Dotel"]
 LABELS = [1, 0, 0, 1, 0]
@@ -77,13 +77,6 @@ def test_original(corpus, small_space):
     assert (offsets[0], offsets[-1]) == (0, len(words))
 
 
-def test_original_of_unknown_words_alone(small_space, tmp_path):
-    """A corpus without any known word has empty texts alone."""
-    pq.write_table(pa.table({"text": ["zork", "blarg zork"], "label": [0, 1]}), tmp_path / "r.parquet")
-    words, offsets = read_reviews(tmp_path / "r.parquet", small_space, [0, 1], "TR1").original()
-    assert (len(words), offsets.tolist()) == (0, [0, 0, 0])
-
-
 @pytest.mark.parametrize("texts", [1, 3, 5])
 def test_head(corpus, small_space, texts):
     """The first texts alone are those of the whole, with their words, unknown ones and classes."""
@@ -101,6 +94,7 @@ def test_fingerprint(corpus):
     assert corpus.head(5).fingerprint == corpus.fingerprint
 
 
+@pytest.mark.deep
 def test_copies_are_independent(small_space):
     """Copies agree with one another no more often than independent draws of the law do."""
     corpus, mechanism = random_corpus(1_000, 60), dn.TEM(small_space, epsilon=1.0)
@@ -165,6 +159,7 @@ def test_as_small_as_numbers_allow(size, kind, tmp_path):
     assert np.load(path).dtype == kind
 
 
+@pytest.mark.deep
 def test_halves(study_data):
     """The four corpora are disjoint halves of the two files, drawn by the seed, and no larger than these allow."""
     space = dn.Space.glove(200)
@@ -186,7 +181,7 @@ def test_halves(study_data):
 def test_too_few_reviews(tmp_path):
     """A file with one review is refused in one line that names it."""
     pq.write_table(pa.table({"text": ["the"], "label": [1]}), tmp_path / "imdb_train.parquet")
-    with pytest.raises(InputError, match=r"imdb_train\.parquet must hold at least 2 reviews\. Got 1\."):
+    with refuses("imdb_train.parquet"):
         read_halves(Context(None, 0, tmp_path), dn.Space.glove(50), 5)
 
 
@@ -204,6 +199,7 @@ def test_what_is_known_of_a_mechanism(name, small_space):
     assert 0 < guessed.interval[0] <= guessed.value <= guessed.interval[1] <= 1
 
 
+@pytest.mark.deep
 def test_classifiers_learn_from_one_form_of_the_texts(small_space):
     """A classifier learns from one form of the texts and is right on the original ones, or not where labels lie."""
     rng = np.random.default_rng(0)

@@ -4,10 +4,10 @@ import math
 
 import pytest
 
-from deniable.core.errors import InputError
 from deniable.core.intervals import as_exact_estimate, estimate_share
 from studies.rows import Results, Row, at, find_row, format_rows, read_results, row_of, rows_of
 from studies.study import Metric, Statement, above, below, between, combine_outcomes, infinite, near
+from tests.refusals import refuses
 
 ROWS = (
     Row("a", 1.0, "m", 0.5, 0.4, 0.6, 10),
@@ -127,24 +127,24 @@ def test_rows_are_read_back(tmp_path):
 
 def test_one_row_for_each_number():
     """Two rows with one curve, place and metric are a mistake of the study."""
-    with pytest.raises(ValueError, match=r"^Two rows say 'm' of 'a at 1'\.$"):
+    with refuses("'m'", ValueError):
         format_rows([ROWS[0], ROWS[0]])
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    "table",
     [
-        (None, r"^Cannot read .*x\.csv': No such file or directory\. Run the study first\.$"),
-        ("a,b\n1,2\n", r"must have the columns curve, x, metric, value, low, high, n\. Got a, b\.$"),
-        ("curve,x,metric,value,low,high,n\na,1,m\n", r"are damaged: .*\. Run the study again\.$"),
-        ("curve,x,metric,value,low,high,n\na,1,m,word,,,0\n", r"are damaged: .*\. Run the study again\.$"),
-        ("", r"are damaged: .*\. Run the study again\.$"),
+        None,
+        "a,b\n1,2\n",
+        "curve,x,metric,value,low,high,n\na,1,m\n",
+        "curve,x,metric,value,low,high,n\na,1,m,word,,,0\n",
+        "",
     ],
 )
-def test_damaged_rows(tmp_path, table, message):
+def test_damaged_rows(tmp_path, table):
     """A file that is missing or damaged is named in one line."""
     (tmp_path / "x.json").write_text("{}")
     if table is not None:
         (tmp_path / "x.csv").write_text(table)
-    with pytest.raises(InputError, match=message):
+    with refuses("x.csv"):
         read_results(tmp_path, "x")

@@ -1,61 +1,83 @@
 """The two halves of the lexer: for every text and option they give the same words, counts and bytes."""
 
 import functools
-import itertools
 import os
 from pathlib import Path
 
 import numpy as np
 import pyarrow.parquet as pq
 import pytest
-from hypothesis import example, given, settings
+from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable import TEM, Release, Space
-from deniable.text import release as release_module
-from deniable.text import spellings
-from deniable.text.compiled_lexer import CompiledLexer
-from deniable.text.encoded import EncodedTexts
-from deniable.text.tokens import Lexer
+import deniable as dn
+from deniable.text import compiled_lexer
 from tests.text.helpers import ODD_PIECES, WORDS
+from tests.text.tables.helpers import few, many
 
-FIELDS = ("words", "offsets", "unknown_mask", "kept_counts")
 SPELLED = [*WORDS[:4], "n't", "'s", "k", "555", "é"]
 VECTORS = np.random.default_rng(3).normal(size=(len(SPELLED), 3))
-SPACES = {
-    "plain": Space(SPELLED, VECTORS),
-    "whole": Space(SPELLED, VECTORS, hide=["places", "numbers"]),
-}
+SPACES = {"plain": dn.Space(SPELLED, VECTORS), "whole": dn.Space(SPELLED, VECTORS, hide=["places", "numbers"])}
 KEPT = {
     "none": (),
-    "ascii": ("The", "zork", "unknown", "n't", "t", "1"),
+    "ascii": ("The", "zork", "unknown", "n't", "t"),
     "others": ("é", "\u212a", "and", "日本", "'s"),
     "kelvin": ("The", "\u212a"),
 }
 PIECES = [*SPELLED, *ODD_PIECES, *"[]K\u212aİ1.-' ", " ", "\n", "\u3000", "\x85", ", ", "[unknown]", "a@b.com", "x.com"]
-PIECES += ["The", "AND", "London", "É", "Zork", "zork", "unknown", "do", "don't", "'S", "1.5"]
-texts = st.lists(st.sampled_from(PIECES) | st.text(st.characters(codec=None), max_size=3), max_size=14).map("".join)
+PIECES += [
+    "The",
+    "AND",
+    "London",
+    "É",
+    "Zork",
+    "zork",
+    "unknown",
+    "do",
+    "don't",
+    "'S",
+    "1.5",
+    "'ll",
+    "'re",
+    "www.",
+    "://",
+]
+PIECES += [
+    ".com",
+    ".It",
+    ".it",
+    ".IT",
+    ".museum",
+    "\x1f",
+    "\t",
+    "\x0b",
+    "٣",
+    "５",
+    "²",
+    "٫",
+    "－",
+    "\u202f",
+    *"aNt:,/@_",
+]
+TEXTS = st.lists(st.sampled_from(PIECES) | st.text(st.characters(codec=None), max_size=3), max_size=14).map("".join)
 
 
-def make_halves(space, unknown, case, keep):
-    """Return both halves of a lexer."""
-    lexer = Lexer(space, unknown, case, keep)
-    return lexer, CompiledLexer(lexer)
-
-
-OPTIONS = list(itertools.product(SPACES, ("draw", "mask", "drop"), ("lower", "copy"), KEPT))
+def make_halves(space, unknown="draw", case="lower", keep=()):
+    """Return both halves of the lexer of a release."""
+    lexer = dn.Release(dn.TEM(space, epsilon=1.0), unknown=unknown, case=case, keep=keep).lexer
+    return lexer, compiled_lexer.CompiledLexer(lexer)
 
 
 @functools.cache
-def get_halves(name, unknown, case, kept):
+def get_halves(space, unknown, case, kept):
     """Return both halves, the same in every test."""
-    return make_halves(SPACES[name], unknown, case, KEPT[kept])
+    return make_halves(SPACES[space], unknown, case, KEPT[kept])
 
 
-def check_equality(lexer, compiled, strings, seed):
+def check_equality(lexer, compiled, strings, seed=0):
     """Compare everything that the two halves make of texts."""
-    expected, found = lexer.lex_texts(strings), compiled.lex_texts(EncodedTexts.of(strings))
-    for field in FIELDS:
+    expected, found = lexer.lex_texts(strings), compiled.lex_texts(compiled_lexer.EncodedTexts.of(strings))
+    for field in ("words", "offsets", "unknown_mask", "kept_counts"):
         np.testing.assert_array_equal(getattr(found, field), getattr(expected, field), strict=True)
     assert found.unknown_count == expected.unknown_count
     outputs = np.random.default_rng(seed).integers(len(lexer.space), size=len(expected.words)).astype(np.int32)
@@ -63,105 +85,98 @@ def check_equality(lexer, compiled, strings, seed):
         assert found.rebuild_texts(words).decode_all() == expected.rebuild_texts(words)
 
 
-@pytest.mark.parametrize("options", OPTIONS, ids="-".join)
-@given(strings=st.lists(texts, min_size=1, max_size=12), seed=st.integers(0, 9))
-@example(strings=["", "zork zork  the zork", "don't zork n't", "[unknown]the ✓THE", "É\u212aK k"], seed=1)
-@settings(max_examples=15)
+OPTIONS = st.tuples(
+    st.sampled_from([*SPACES]), st.sampled_from(["draw", "mask", "drop"]), st.sampled_from(["lower", "copy"]),
+    st.sampled_from([*KEPT]),
+)  # fmt: skip
+BATCHES = {"options": OPTIONS, "strings": st.lists(TEXTS, min_size=1, max_size=12), "seed": st.integers(0, 9)}
+ODD = [
+    "",
+    "zork zork  the zork",
+    "don't zork n't",
+    "[unknown]the ✓THE",
+    "É\u212aK k",
+    "do",
+    "n't don't rock'n'roll I'd've",
+]
+ODD += ["1.2.com 1www.2 x.com.", "a\x02n't \x021:2"]
+
+
+@few
+@given(**BATCHES)
+@example(options=("plain", "draw", "lower", "none"), strings=ODD, seed=1)
+@example(options=("whole", "mask", "copy", "ascii"), strings=ODD, seed=1)
 def test_both_halves_agree(options, strings, seed):
     """Whatever texts are made of, and under every option, words, counts and written texts are the same."""
     check_equality(*get_halves(*options), strings, seed)
 
 
+test_many_batches = many(test_both_halves_agree, **BATCHES, count=1000)
+
+
 @pytest.mark.parametrize("options", [("plain", "draw", "lower", "none"), ("whole", "drop", "copy", "ascii")])
-def test_both_halves_agree_on_all_characters(options):
-    """Every code point, between spaces and inside words, is handled alike."""
-    codes = np.random.default_rng(0).permutation(0x110000)[:6000].tolist()
-    strings = [form.format(chr(code)) for code in codes for form in ("the {0} x{0}", "{0}the{0}{0}Zork")]
-    check_equality(*get_halves(*options), strings, 0)
+@pytest.mark.parametrize("count", [800, pytest.param(20_000, marks=pytest.mark.deep)])
+def test_both_halves_agree_on_all_characters(options, count):
+    """Code points of every kind, between spaces and inside words, are handled alike."""
+    codes = [*range(128), *np.random.default_rng(0).permutation(0x110000)[:count].tolist()]
+    forms = ("the {0} x{0}", "{0}the{0}{0}Zork", "1{0}1 n{0}t a.{0}", "a'{0} w{0}.b 1{0}٣")
+    check_equality(*get_halves(*options), [form.format(chr(code)) for code in codes for form in forms])
+
+
+def test_both_halves_agree_on_domains():
+    """Every end of a domain name is known in the capitals in which the grammar reads it as one."""
+    ends = ["com", "org", "it", "museum", "co.uk", "io", "de", "info", "is", "in", "no", "at", "be", "me", "us", "xyz"]
+    strings = [f"a.{form} b" for end in ends for form in (end, end.upper(), end.title(), end + "q")]
+    check_equality(*get_halves("whole", "draw", "lower", "none"), strings)
 
 
 def test_parts_and_threads_do_not_show(monkeypatch):
     """Texts that go through in many parts, on several threads, give what they give in one."""
-    monkeypatch.setattr("deniable.text.compiled_lexer.PART_BYTES", 300)
-    lexer, _ = get_halves("whole", "mask", "copy", "ascii")
+    monkeypatch.setattr(compiled_lexer, "PART_BYTES", 300)
+    halves = get_halves("whole", "mask", "copy", "ascii")
     generator = np.random.default_rng(4)
-    strings = ["".join(generator.choice(PIECES, size=generator.integers(40))) for _ in range(300)]
+    strings = ["".join(generator.choice(PIECES, size=generator.integers(40))) for _ in range(100)]
     for _ in range(2):
-        check_equality(lexer, CompiledLexer(lexer), strings, 2)
+        check_equality(*halves, strings)
 
 
-def test_spellings_are_forgotten_in_time(monkeypatch):
-    """A lexer that has met too many spellings begins anew, and still gives the same texts."""
-    monkeypatch.setattr("deniable.text.compiled_lexer.MAX_CACHED_SPELLINGS", 20)
-    lexer = Lexer(SPACES["plain"], "draw", "lower", ())
-    compiled = CompiledLexer(lexer)
+def test_very_many_spellings(monkeypatch):
+    """While the table of spellings grows, with long ones, and where it has met too many and begins anew."""
+    lexer, compiled = make_halves(SPACES["plain"])
+    many_words = [f"word{place}" * (1 + 500 * (place % 7000 == 0)) for place in range(20_000)]
+    check_equality(lexer, compiled, [" ".join(many_words), "the zork"])
+    monkeypatch.setattr(compiled_lexer, "MAX_CACHED_SPELLINGS", 20)
     for start in range(0, 90, 30):
-        check_equality(
-            lexer, compiled, [f"zork{place} the" for place in map(chr, range(0x4E00 + start, 0x4E20 + start))], 0
-        )
-    assert len(compiled._spellings) < 20 + 64
+        places = map(chr, range(0x4E00 + start, 0x4E20 + start))
+        check_equality(lexer, compiled, [f"zork{place} the" for place in places])
 
 
-def test_an_interrupted_batch_leaves_no_trace(monkeypatch):
+@pytest.mark.parametrize("error", [ZeroDivisionError, KeyboardInterrupt])
+def test_an_interrupted_batch_leaves_no_trace(monkeypatch, error):
     """Where what becomes of new spellings could not be found, the next batch finds it."""
-    lexer = Lexer(SPACES["plain"], "draw", "lower", ())
-    compiled = CompiledLexer(lexer)
-    with monkeypatch.context() as patched:
-        patched.setattr(lexer, "number_spelling", lambda _: 1 // 0)
-        with pytest.raises(ZeroDivisionError):
-            compiled.lex_texts(EncodedTexts.of(["zork the"]))
-    check_equality(lexer, compiled, ["zork the and", "blarg"], 0)
-    check_equality(lexer, compiled, [], 0)
+    lexer, compiled = make_halves(SPACES["plain"])
 
-
-def test_an_interrupt_in_compiled_code_leaves_no_trace(monkeypatch):
-    """Where Ctrl-C came while spellings were put into the table, so that they are not counted, it begins anew."""
-    lexer = Lexer(SPACES["plain"], "draw", "lower", ())
-    compiled = CompiledLexer(lexer)
-    look_up = spellings._look_up
-
-    def interrupt(*arguments, is_adding):
-        look_up(*arguments, is_adding)
-        if is_adding:
-            raise KeyboardInterrupt
+    def interrupt(_):
+        raise error
 
     with monkeypatch.context() as patched:
-        patched.setattr(spellings, "_look_up", interrupt)
-        with pytest.raises(KeyboardInterrupt):
-            compiled.lex_texts(EncodedTexts.of(["zork blarg"]))
-    check_equality(lexer, compiled, ["blarg the and", "zork"], 0)
+        patched.setattr(lexer, "number_spelling", interrupt)
+        with pytest.raises(error):
+            compiled.lex_texts(compiled_lexer.EncodedTexts.of(["zork the"]))
+    check_equality(lexer, compiled, ["zork the and", "blarg"])
+    check_equality(lexer, compiled, [])
 
 
-@pytest.mark.parametrize("unescape", [None, "html"])
-def test_a_release_gives_one_text_by_either_half(unescape, monkeypatch):
-    """A release under a key gives the same texts and counts by compiled loops and without them."""
+def test_a_release_gives_one_text_by_either_half():
+    """Under a key a text is the same in a small batch and in one that is large enough for compiled loops."""
+    release = dn.Release(
+        dn.TEM(SPACES["whole"], epsilon=2.0), key="seed:1", case="copy", unknown="mask", unescape="html"
+    )
     generator = np.random.default_rng(5)
-    strings = ["".join(generator.choice([*PIECES, "&amp;", "<br />"], size=30)) for _ in range(200)]
-    ids = [str(row) for row in range(len(strings))]
-    batches = []
-    for least in (1, 1 << 40):
-        monkeypatch.setattr(release_module, "MIN_COMPILED_CHARACTERS", least)
-        monkeypatch.setattr(release_module, "MIN_COMPILED_LATER", least)
-        mechanism = TEM(SPACES["whole"], epsilon=2.0)
-        batches.append(
-            Release(mechanism, key="seed:1", case="copy", unknown="mask", unescape=unescape).batch(strings, ids)
-        )
-    assert batches[0] == batches[1]
-
-
-@pytest.mark.parametrize("words", [100, 100_000])
-def test_few_texts_do_not_wait_for_compiled_loops(words, monkeypatch):
-    """The compiled half is loaded for much text alone, and from then on serves shorter batches too."""
-    loaded = []
-    get_half = functools.lru_cache(maxsize=1)(lambda lexer: loaded.append(lexer) or CompiledLexer(lexer))
-    monkeypatch.setattr(release_module, "_get_compiled_lexer", get_half)
-    release = Release(TEM(SPACES["plain"], epsilon=2.0), key="seed:1")
-    short = release.batch(["the and"] * 3000, range(3000))
-    assert not loaded
-    release.batch(["london " * words], ["0"])
-    assert len(loaded) == (words > 100)
-    assert release.batch(["the and"] * 3000, range(3000)) == short
-    assert get_half.cache_info().hits == (words > 100)
+    strings = ["".join(generator.choice([*PIECES, "&amp;", "<br />"], size=30)) for _ in range(50)]
+    small = release.batch(strings, range(50))
+    large = release.batch([*strings, *["the zork and food "] * 20_000], range(20_050))
+    assert large.texts[:50] == small.texts == release.batch(strings, range(50)).texts
 
 
 def test_reviews_are_split_alike():
@@ -170,7 +185,6 @@ def test_reviews_are_split_alike():
     if folder is None:
         pytest.skip("DENIABLE_TEST_DATA names no folder with imdb_train.parquet and imdb_test.parquet")
     for hide in ((), ("names", "places", "numbers")):
-        lexer, compiled = make_halves(Space.glove(hide=hide), "draw", "lower", ())
+        halves = make_halves(dn.Space.glove(hide=hide))
         for part in ("train", "test"):
-            reviews = pq.read_table(Path(folder) / f"imdb_{part}.parquet")["text"].to_pylist()
-            check_equality(lexer, compiled, reviews, 0)
+            check_equality(*halves, pq.read_table(Path(folder) / f"imdb_{part}.parquet")["text"].to_pylist())

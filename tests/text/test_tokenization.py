@@ -5,43 +5,31 @@ from hypothesis import example, given
 from hypothesis import strategies as st
 
 from deniable.text.tokenization import count_unknown_words, join_tokens, split_tokens
+from tests.text.tables.helpers import few, many
 
 
 @pytest.mark.parametrize(
-    ("text", "tokens"),
+    ("text", "tokens", "is_usual"),
     [
-        ("what's the fare", ["what", "'s", "the", "fare"]),
-        ("stops in st. louis", ["stops", "in", "st", ".", "louis"]),
-        ("Don’t GO, o'clock!", ["do", "n't", "go", ",", "o'clock", "!"]),
-        ("at 10:30 for $1,000 (one way)", ["at", "10:30", "for", "$", "1,000", "(", "one", "way", ")"]),
-        ("", []),
-        (" \t\n\u200b", []),
-        ("a -- b", ["a", "-", "-", "b"]),
-        ("漢字 שלום 👍", ["漢字", "שלום", "👍"]),
+        ("what's the fare", ["what", "'s", "the", "fare"], True),
+        ("stops in st. louis", ["stops", "in", "st", ".", "louis"], True),
+        ("don't go, now!", ["do", "n't", "go", ",", "now", "!"], True),
+        ("Don’t GO, o'clock!", ["do", "n't", "go", ",", "o'clock", "!"], False),
+        ("at 10:30 for $1,000 (one way)", ["at", "10:30", "for", "$", "1,000", "(", "one", "way", ")"], True),
+        ("a - b", ["a", "-", "b"], True),
+        ("", [], True),
+        (" \t\n\u200b", [], False),
+        ("a -- b", ["a", "-", "-", "b"], False),
+        ("漢字 שלום 👍", ["漢字", "שלום", "👍"], True),
     ],
 )
-def test_split(text, tokens):
-    """Words are folded, contractions are two tokens, and punctuation marks are one each."""
+def test_split(text, tokens, is_usual):
+    """Words are folded, contractions are two tokens, marks are one each; a text written as usual comes back."""
     assert split_tokens(text) == tokens
+    assert (join_tokens(tokens) == text) == is_usual
 
 
-@pytest.mark.parametrize(
-    "text",
-    [
-        "what's the fare",
-        "stops in st. louis",
-        "don't go, now!",
-        "at 10:30 for $1,000 (one way)",
-        "a - b",
-        "o'clock",
-        "",
-    ],
-)
-def test_what_comes_back(text):
-    """A text in lower case that is written as usual comes back as it was."""
-    assert join_tokens(split_tokens(text)) == text
-
-
+@few
 @given(st.text(max_size=40))
 @example("a 's")
 @example("k's n't")
@@ -56,35 +44,22 @@ def test_tokens_come_back(text):
     assert split_tokens(join_tokens(tokens)) == tokens
 
 
-ODD = [
-    "'s",
-    "n't",
-    "'ll",
-    "do",
-    "5",
-    ",",
-    ".",
-    "'",
-    "(",
-    ")",
-    "-",
-    "$",
-    "👍",
-    "e\u0301",
-    "o'clock",
-    "10:30",
-    "\ud800",
-    "\u0301",
-]
+ODD = ["'s", "n't", "'ll", "do", "5", ",", ".", "'", "(", ")", "-", "$", "👍", "e\u0301", "o'clock", "10:30", "\ud800"]
+TOKENS = st.lists(st.sampled_from([*ODD, "\u0301"]), max_size=8)
 
 
-@given(st.lists(st.sampled_from(ODD), max_size=8))
+@few
+@given(TOKENS)
 @example(["👍", "'s"])
 @example(["(", "'ll"])
 @example(["do", "n't", "n't", "'s"])
 def test_tokens_of_no_text(tokens):
     """Whatever tokens a decoder puts together, the text of them has no more tokens, so that it fits the limit too."""
     assert len(split_tokens(join_tokens(tokens))) <= len(tokens)
+
+
+test_many_texts = many(test_tokens_come_back, st.text(max_size=40))
+test_many_tokens = many(test_tokens_of_no_text, TOKENS)
 
 
 def test_unknown_words_are_counted():

@@ -3,43 +3,18 @@
 import copy
 import math
 import pickle
-import re
 from typing import Any, ClassVar
 
 import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.registry.vectors import VECTOR_MECHANISMS
-from deniable.vectors import VectorMechanism
+from tests.refusals import refuses
 
 SEED = 20_240_607
-BAD_INPUTS = {
-    "text": ["a", "b"],
-    "booleans": [True, False],
-    "complex": [1j],
-    "nothing": None,
-    "ragged": [[1.0], [1.0, 2.0]],
-    "number": 1.0,
-    "three axes": np.zeros((2, 2, 2)),
-    "empty": [],
-    "no coordinates": np.zeros((3, 0)),
-    "no rows": np.zeros((0, 3)),
-    "nan": [0.0, math.nan],
-    "infinite": [[0.0], [math.inf]],
-    "too wide": np.array([np.finfo(np.longdouble).max]),
-    "huge dimension": np.broadcast_to(0.0, (1 << 24) + 1),
-}
-
-
-def refused(call, *words):
-    """Hold that a call raises InputError in one line with these words in it."""
-    with pytest.raises(dn.InputError) as caught:
-        call()
-    text = str(caught.value)
-    assert "\n" not in text
-    for word in words:
-        assert re.search(word, text), text
+BAD_INPUTS = [["a", "b"], [True, False], [1j], None, [[1.0], [1.0, 2.0]], 1.0, [], [0.0, math.nan], [[0.0], [math.inf]]]
+BAD_INPUTS += [np.zeros(shape) for shape in ((2, 2, 2), (3, 0), (0, 3))]
+BAD_INPUTS += [np.array([np.finfo(np.longdouble).max]), np.broadcast_to(0.0, (1 << 24) + 1)]
 
 
 class VectorMechanismContract:
@@ -56,7 +31,7 @@ class VectorMechanismContract:
         seed_voids: whether a public seed voids the guarantee.
     """
 
-    mechanism: ClassVar[type[VectorMechanism]]
+    mechanism: ClassVar[type[dn.VectorMechanism]]
     options: ClassVar[dict[str, Any]]
     bad: ClassVar[list[dict[str, Any]]] = []
     status: ClassVar[str] = "proved"
@@ -69,7 +44,7 @@ class VectorMechanismContract:
         """Return an instance with some parameters changed."""
         return self.mechanism(**(self.options | changes))
 
-    @pytest.mark.parametrize("shape", [(1,), (7,), (1, 1), (5, 3)])
+    @pytest.mark.parametrize("shape", [(1,), (7,), (5, 3)])
     def test_shape_out_is_shape_in(self, shape):
         """An output has the input's shape, float64 and finite; calling is releasing; the input stays."""
         x = np.full(shape, 0.25, dtype=np.float32)
@@ -78,33 +53,27 @@ class VectorMechanismContract:
             assert y.dtype == np.float64
             assert np.isfinite(y).all()
         assert (x == 0.25).all()
+        extreme = np.array([[1.7e308, -1.7e308, 5e-324], [0.0, -0.0, 1e-310]])
+        assert np.isfinite(self.make().sample(extreme)).all()
 
-    @pytest.mark.parametrize("name", BAD_INPUTS)
-    def test_unusable_inputs_are_refused_in_one_line(self, name):
+    def test_unusable_inputs_are_refused(self):
         """What cannot be released raises InputError: one line with value and fix."""
-        refused(lambda: self.make().sample(BAD_INPUTS[name]), "Got", "; ")
+        for x in BAD_INPUTS:
+            with refuses("; "):
+                self.make().sample(x)
 
-    def test_finite_inputs_of_any_size_are_served(self):
-        """The largest and smallest floats pass without a warning."""
-        x = np.array([[1.7e308, -1.7e308, 5e-324], [0.0, -0.0, 1e-310]])
-        assert np.isfinite(self.make().sample(x)).all()
-
-    def test_bad_parameters_are_refused_in_one_line(self):
-        """Each parameter outside its domain raises InputError that names it."""
+    def test_bad_parameters_are_refused(self):
+        """Each parameter outside its domain is named; none can be given by position; dimensions are checked."""
         for changes in (*self.bad, {"seed": 1.5}, {"seed": True}):
-            refused(lambda changes=changes: self.make(**changes), *changes, "Got")
-
-    @pytest.mark.parametrize("n", [0, -1, 1.0, True, "3", (1 << 24) + 1])
-    def test_bad_dimensions_are_refused_in_one_line(self, n):
-        """Scale, sensitivity, exact loss and worst pair check the dimension."""
-        subject = self.make()
-        for method in (subject.scale, subject.sensitivity, subject.worst_pair, subject.exact_loss):
-            refused(lambda method=method: method(n), "coordinates")
-
-    def test_parameters_are_keywords(self):
-        """No parameter can be given by position."""
+            with refuses(next(iter(changes))):
+                self.make(**changes)
         with pytest.raises(TypeError):
             self.mechanism(1.0)
+        subject = self.make()
+        for n in (0, -1, 1.0, True, "3", (1 << 24) + 1):
+            for method in (subject.scale, subject.sensitivity, subject.worst_pair, subject.exact_loss):
+                with refuses("coordinates"):
+                    method(n)
 
     def test_rows_get_noise_of_their_own(self):
         """Equal rows come out different, without correlation between rows or coordinates."""
@@ -118,15 +87,11 @@ class VectorMechanismContract:
         assert abs(np.corrcoef(ranks[1:, 0], ranks[:-1, 0])[0, 1]) < 0.08
 
     def test_noise_is_fresh_without_a_seed(self):
-        """Two releases differ, also by copies of one instance."""
-        x, subject = np.full((1, 64), 0.5), self.make()
+        """Two releases differ, also by copies of one instance; a seed makes draws repeatable in the order of calls."""
+        x, subject = np.full((3, 16), 0.5), self.make()
         twin = copy.deepcopy(pickle.loads(pickle.dumps(subject)))
-        outputs = [tuple(map(float, m.sample(x)[0])) for m in (subject, subject, twin)]
+        outputs = [tuple(m.sample(x).ravel().tolist()) for m in (subject, subject, twin)]
         assert len(set(outputs)) == (3 if self.noisy else 1)
-
-    def test_a_seed_makes_draws_repeatable(self):
-        """The same seed gives the same outputs in the same order of calls; another seed gives others."""
-        x = np.full((3, 16), 0.5)
         one, same, other = self.make(seed=1), self.make(seed=1), self.make(seed=2)
         first, second = one.sample(x), one.sample(x)
         assert (same.sample(x) == first).all()
@@ -135,15 +100,17 @@ class VectorMechanismContract:
             assert (first != second).any()
             assert (other.sample(x) != first).any()
 
-    def test_a_public_seed_is_not_private(self):
-        """With a seed the guarantee is refuted and the exact loss infinite."""
-        subject = self.make(seed=3)
+    def test_guarantee_says_what_it_rests_on(self):
+        """Guarantee and status are as declared, and the claim is the parameter; with a public seed it is refuted."""
+        guarantee, seeded = self.make().guarantee, self.make(seed=3)
+        assert guarantee.status == self.status
+        assert self.source in guarantee.source
+        assert guarantee.epsilon == self.options.get("epsilon", 0.0)
         if self.seed_voids:
-            assert subject.guarantee.status == "refuted"
-            assert subject.guarantee.source == "not private: public seed"
-            assert subject.exact_loss(2)[:2] == (math.inf, math.inf)
+            assert seeded.guarantee.status == "refuted"
+            assert seeded.exact_loss(2)[:2] == (math.inf, math.inf)
         else:
-            assert subject.guarantee == self.make().guarantee
+            assert seeded.guarantee == guarantee
 
     def test_outputs_lie_on_a_grid_that_the_input_does_not_move(self):
         """Outputs are whole multiples of a step that depends on parameters and dimension alone."""
@@ -153,23 +120,16 @@ class VectorMechanismContract:
         step = 2.0 ** math.ceil(math.log2(subject.scale(3)) - 39)
         step = next(g for g in (step / 4, step / 2, step) if g <= subject.scale(3) * 2.0**-38.9)
         for value in (0.0, 1.0, 0.1, -math.pi):
-            y = subject.sample(np.full((2000, 3), value)) / step
+            y = subject.sample(np.full((500, 3), value)) / step
             assert (y == np.rint(y)).all()
             assert (np.rint(y) % 4 != 0).any()
 
-    def test_guarantee_says_what_it_rests_on(self):
-        """Guarantee and status are as declared, and the claimed epsilon is the parameter."""
-        guarantee = self.make().guarantee
-        assert guarantee.status == self.status
-        assert self.source in guarantee.source
-        assert guarantee.epsilon == self.options.get("epsilon", 0.0)
-
-    @pytest.mark.parametrize("n", [1, 2, 64, 1000])
+    @pytest.mark.parametrize("n", [1, 2, 1000])
     def test_exact_loss_and_status_agree(self, n):
         """Where the loss is known, a proved claim bounds it and a refuted one is exceeded; bounds are close."""
         subject = self.make()
         if isinstance(subject.guarantee, dn.ApproxDP):
-            with pytest.raises(dn.NotTractable, match=r"^[^\n]+$"):
+            with refuses("", dn.NotTractable):
                 subject.exact_loss(n)
             return
         upper, lower, pair = subject.exact_loss(n)
@@ -181,8 +141,3 @@ class VectorMechanismContract:
             assert upper <= subject.guarantee.epsilon
         elif n > 1:
             assert lower > subject.guarantee.epsilon
-
-    def test_is_in_the_registry(self):
-        """The registry makes one by the name of the class."""
-        registered = VECTOR_MECHANISMS[self.mechanism.name]
-        assert getattr(registered, "func", registered) is self.mechanism

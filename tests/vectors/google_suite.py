@@ -4,22 +4,21 @@ The cases are public text files, `proto/testing/*.textproto` of that repository,
 (CONTRIBUTING.md says how to get them). The testers follow `StatisticalTestsUtil.java` and `VotingUtil.java` there.
 """
 
-import dataclasses
 import math
 import os
 import re
+import types
 from pathlib import Path
 
 import numpy as np
 from scipy import special
 
-from deniable.vectors import Box, Gaussian, Laplace
+import deniable as dn
 
 VARIABLE = "DENIABLE_TEST_DATA"
 FOLDER = "google-differential-privacy/proto/testing"
-_TOKEN = re.compile(
-    r'\s+|\#[^\n]*|"(?P<string>[^"\\\n]*)"|(?P<word>[A-Za-z_]\w*)|(?P<number>[-+]?[\d.]+(?:[eE][-+]?\d+)?)|(?P<mark>[{}\[\]:,])'
-)
+_TOKEN = re.compile(r'\#[^\n]*|"([^"\\\n]*)"|([A-Za-z_]\w*)|([-+]?[\d.]+(?:[eE][-+]?\d+)?)|([{}\[\]:,])')
+_NUMBER, _MARK = 3, 4
 
 
 def find_folder():
@@ -30,87 +29,45 @@ def find_folder():
 
 
 def parse(text):
-    """Return a message as {field: list of values}; a value is a float, a str (also of an enumeration) or a message.
-
-    Raises:
-        ValueError: the text is not of the form that the cases are written in.
-    """
-    tokens, at = [], 0
-    while at < len(text):
-        match = _TOKEN.match(text, at)
-        if match is None:
-            raise ValueError(f"no textproto at character {at}: {text[at : at + 20]!r}")
-        if match.lastgroup:
-            tokens.append((match.lastgroup, match[match.lastgroup]))
-        at = match.end()
-    message, rest = _parse_message(tokens[::-1], closed=False)
-    assert not rest
-    return message
+    """Return a message as {field: list of values}; a value is a float, a str (also of an enumeration) or a message."""
+    assert not _TOKEN.sub("", text).strip()
+    return _parse_message((m.lastindex, m[m.lastindex]) for m in _TOKEN.finditer(text) if m.lastindex)
 
 
-def _parse_message(tokens, closed):
-    """Return the fields up to the closing brace, or to the end, and the tokens left, last first."""
+def _parse_message(tokens):
+    """Return the fields up to the closing brace, or to the end."""
     message = {}
-    while tokens:
-        kind, name = tokens.pop()
-        if (kind, name) == ("mark", "}") and closed:
-            return message, tokens
-        if kind != "word" or not tokens:
-            raise ValueError(f"a field was expected, not {name!r}")
-        values, mark = message.setdefault(name, []), tokens.pop()[1]
-        if mark == "{":
-            child, tokens = _parse_message(tokens, closed=True)
-            values.append(child)
-        elif mark == ":":
-            values += _parse_values(tokens)
-        else:
-            raise ValueError(f"a value of {name} was expected, not {mark!r}")
-    if closed:
-        raise ValueError("a brace is not closed")
-    return message, tokens
+    for _, name in tokens:
+        if name == "}":
+            break
+        values, (_, mark) = message.setdefault(name, []), next(tokens)
+        assert mark in {"{", ":"}
+        values += [_parse_message(tokens)] if mark == "{" else _parse_values(tokens)
+    return message
 
 
 def _parse_values(tokens):
     """Take one value, or a list in brackets."""
-    kind, text = tokens.pop()
-    if (kind, text) != ("mark", "["):
-        if kind == "mark":
-            raise ValueError(f"a value was expected, not {text!r}")
-        return [float(text) if kind == "number" else text]
-    values = []
-    while (token := tokens.pop()) != ("mark", "]"):
-        if token != ("mark", ","):
-            tokens.append(token)
-            values += _parse_values(tokens)
+    values, depth = [], 0
+    for kind, text in tokens:
+        if kind == _MARK:
+            depth += {"[": 1, "]": -1, ",": 0}[text]
+        else:
+            values.append(float(text) if kind == _NUMBER else text)
+        if not depth:
+            break
     return values
 
 
-@dataclasses.dataclass(frozen=True)
-class ClosenessCase:
+class ClosenessCase(types.SimpleNamespace):
     """One distribution that noise is compared with, and what a vote must reject.
 
     The names of the fields are those of `ClosenessTestParameters` and `NoiseSamplingParameters`.
     """
 
-    noise: str
-    name: str
-    votes: int
-    shift_specificity: float
-    scale_specificity: float
-    mean: float
-    variance: float
-    l2_tolerance: float
-    granularity: float
-    number_of_samples: int
-    l0_sensitivity: int
-    linf_sensitivity: float
-    epsilon: float
-    raw_input: float
-    delta: float = 0.0
-
     def make_mechanism(self, lower, seed):
         """Return our mechanism for ``l0_sensitivity`` coordinates that differ by up to ``linf_sensitivity``."""
-        return make_mechanism(self.noise, self.epsilon, self.delta, Box(lower, lower + self.linf_sensitivity), seed)
+        return make_mechanism(self.noise, self.epsilon, self.delta, dn.Box(lower, lower + self.linf_sensitivity), seed)
 
     def draw_references(self, random):
         """Return draws of the reference, and of distributions to reject: moved, scaled and of the other shape."""
@@ -129,29 +86,13 @@ class ClosenessCase:
         return is_close(*count_cells(*cells), self.l2_tolerance)
 
 
-@dataclasses.dataclass(frozen=True)
-class PrivacyCase:
+class PrivacyCase(types.SimpleNamespace):
     """Two neighbouring counts or sums, and the epsilon and delta that their noisy versions must hold."""
-
-    noise: str
-    name: str
-    votes: int
-    epsilon: float
-    delta: float
-    delta_tolerance: float
-    failure_specificity: float
-    granularity: float
-    number_of_samples: int
-    sampling_epsilon: float
-    sampling_delta: float
-    width: float
-    values: tuple[float, float]
-    is_integer: bool
 
     def make_mechanism(self, lower, seed):
         """Return our mechanism on the domain from the smaller value to what a unit can make of it."""
         return make_mechanism(
-            self.noise, self.sampling_epsilon, self.sampling_delta, Box(lower, lower + self.width), seed
+            self.noise, self.sampling_epsilon, self.sampling_delta, dn.Box(lower, lower + self.width), seed
         )
 
     def sample(self, mechanism, offset=0.0):
@@ -188,8 +129,8 @@ class PrivacyCase:
 def make_mechanism(noise, epsilon, delta, domain, seed):
     """Return Laplace or Gaussian noise on a domain."""
     if noise == "LAPLACE":
-        return Laplace(epsilon=epsilon, domain=domain, seed=seed)
-    return Gaussian(epsilon=epsilon, delta=delta, domain=domain, seed=seed)
+        return dn.Laplace(epsilon=epsilon, domain=domain, seed=seed)
+    return dn.Gaussian(epsilon=epsilon, delta=delta, domain=domain, seed=seed)
 
 
 def read_closeness_cases(text, noise):
@@ -203,7 +144,7 @@ def read_closeness_cases(text, noise):
         for part in ("closeness_test_parameters", "noise_sampling_parameters"):
             fields |= {name: value for name, (value,) in case[part][0].items()}
         fields |= {name: int(fields[name]) for name in ("number_of_samples", "l0_sensitivity")}
-        cases.append(ClosenessCase(noise=noise, **shared, **fields))
+        cases.append(ClosenessCase(**{"noise": noise, "delta": 0.0, **shared, **fields}))
     return cases
 
 
@@ -271,12 +212,7 @@ def is_private(counts, others, epsilon, bound):
 
 
 def hold_ballots(draw_votes, votes):
-    """Return the majority of each of several ballots, all of which end as soon as all are decided.
-
-    Args:
-        draw_votes: takes the number of a vote and returns one bool for each ballot.
-        votes: eligible votes of each ballot.
-    """
+    """Return the majority of each of several ballots, all of which end as soon as all are decided."""
     cast = []
     while True:
         cast.append(draw_votes(len(cast)))

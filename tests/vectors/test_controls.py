@@ -5,7 +5,7 @@ from typing import ClassVar
 import numpy as np
 from scipy import stats
 
-from deniable.vectors import RandomMechanism
+from deniable.vectors.controls import RandomMechanism
 from tests.contracts.statistics import THRESHOLD
 from tests.vectors.contract import SEED, VectorMechanismContract
 
@@ -25,3 +25,4 @@ class TestRandom(VectorMechanismContract):
         assert (one == other).all()
         assert stats.kstest(one.ravel(), stats.uniform.cdf).pvalue > THRESHOLD
         assert self.make().exact_loss(3)[:2] == (0.0, 0.0)
+        assert self.make().is_builtin

@@ -6,7 +6,6 @@ import numpy as np
 import pytest
 from scipy import stats
 
-import deniable as dn
 from deniable.vectors import discrete_noise
 from deniable.vectors.discrete_noise import (
     make_noise_generator,
@@ -15,7 +14,8 @@ from deniable.vectors.discrete_noise import (
     sample_discrete_laplace,
     sample_uniform_below,
 )
-from tests.contracts.statistics import DRAWS, THRESHOLD, fit
+from tests.contracts.statistics import DRAWS, FEW_DRAWS, THRESHOLD, fit, same
+from tests.refusals import refuses
 
 SAMPLERS = {"laplace": sample_discrete_laplace, "gaussian": sample_discrete_gaussian}
 
@@ -35,7 +35,7 @@ def counts_of(kind, scale):
     return np.bincount(drawn + ends, minlength=2 * ends + 1), ends
 
 
-@pytest.mark.parametrize("scale", [1, 2, 7, 40])
+@pytest.mark.parametrize("scale", [1, 7, *(pytest.param(scale, marks=pytest.mark.deep) for scale in (2, 40))])
 @pytest.mark.parametrize("kind", SAMPLERS)
 def test_draws_follow_their_law_and_no_other(kind, scale):
     """100,000 draws fit the formula, and fit none whose scale is 30 % off on either side."""
@@ -45,7 +45,7 @@ def test_draws_follow_their_law_and_no_other(kind, scale):
         assert fit(counts, law(kind, factor * scale, ends) + 1e-300) < 1e-20
 
 
-@pytest.mark.parametrize("scale", [1 << 40, (1 << 40) + 12_345, 1 << 42])
+@pytest.mark.parametrize("scale", [(1 << 40) + 12_345, pytest.param(1 << 42, marks=pytest.mark.deep)])
 @pytest.mark.parametrize(("kind", "continuous"), [("laplace", stats.laplace), ("gaussian", stats.norm)])
 def test_large_scales_look_continuous(kind, continuous, scale):
     """At scales of a real grid the draws fit the continuous law, and none 30 % off."""
@@ -62,16 +62,16 @@ def test_low_bits_are_uniform(kind):
     assert stats.chisquare(np.bincount(drawn & 255, minlength=256)).pvalue > THRESHOLD
 
 
-@pytest.mark.parametrize("bound", [1, 2, 3, 1000, (1 << 40) + 7, 3 << 60])
+@pytest.mark.parametrize("bound", [1, 3, 1000, 3 << 60])
 def test_uniform_integers_have_no_bias(bound):
     """Integers below a bound are uniform; with 3/16 of 2^64 the bias of a modulo would show."""
     drawn = sample_uniform_below(make_noise_generator(17), bound, 20_000)
     assert drawn.min() >= 0
     assert drawn.max() < bound
-    if bound < 10_000:
-        assert stats.chisquare(np.bincount(drawn, minlength=bound)).pvalue > THRESHOLD if bound > 1 else True
-    else:
+    if bound > 10_000:
         assert stats.kstest(drawn / bound, stats.uniform.cdf).pvalue > THRESHOLD
+    elif bound > 1:
+        assert stats.chisquare(np.bincount(drawn, minlength=bound)).pvalue > THRESHOLD
 
 
 @pytest.mark.parametrize("kind", SAMPLERS)
@@ -122,21 +122,28 @@ def test_this_machines_exp_is_as_right_as_the_coin_needs():
 
 
 @pytest.mark.parametrize("kind", SAMPLERS)
-def test_draws_are_repeatable_only_under_a_seed(kind):
-    """The same public seed gives the same draws in any shape; without one no two streams agree."""
-    sampler = SAMPLERS[kind]
-    drawn = sampler(make_noise_generator(1), 1000, (5, 20))
-    assert drawn.shape == (5, 20)
-    assert drawn.dtype == np.int64
-    assert (sampler(make_noise_generator(1), 1000, 100) == drawn.ravel()).all()
-    assert (sampler(make_noise_generator(2), 1000, (5, 20)) != drawn).any()
-    assert (sampler(make_noise_generator(), 1 << 40, 50) != sampler(make_noise_generator(), 1 << 40, 50)).all()
-    assert sampler(make_noise_generator(), 5, 0).shape == (0,)
-
-
-@pytest.mark.parametrize("kind", SAMPLERS)
-@pytest.mark.parametrize("scale", [0, -1, 1.0, True, (1 << 42) + 1, "3", None])
-def test_bad_scales_are_refused_in_one_line(kind, scale):
+def test_bad_scales_are_refused(kind):
     """A scale that is no integer from 1 to 2^42 raises InputError."""
-    with pytest.raises(dn.InputError, match=r"must be an int from 1 to 4,398,046,511,104\. Got"):
-        SAMPLERS[kind](make_noise_generator(0), scale, 3)
+    for scale in (0, -1, 1.0, True, (1 << 42) + 1, "3", None):
+        with refuses("4,398,046,511,104"):
+            SAMPLERS[kind](make_noise_generator(0), scale, 3)
+
+
+@pytest.mark.deep
+@pytest.mark.parametrize("scale", [4, 1000])
+@pytest.mark.parametrize("kind", SAMPLERS)
+def test_integer_noise_has_the_law_of_opendps(kind, scale):
+    """Integers of ours and of OpenDP come from one law, and not from laws whose scales differ by 30 %."""
+    dp = pytest.importorskip("opendp.prelude")
+    dp.enable_features("contrib")
+    distance = dp.l1_distance(T=int) if kind == "laplace" else dp.l2_distance(T=float)
+    make = dp.m.make_laplace if kind == "laplace" else dp.m.make_gaussian
+    space = dp.vector_domain(dp.atom_domain(T=int)), distance
+    ours = SAMPLERS[kind](make_noise_generator(41), scale, FEW_DRAWS)
+    for factor in (1.0, 0.7, 1.3):
+        theirs = np.array(make(*space, scale=factor * scale)([0] * FEW_DRAWS))
+        cells = [np.floor_divide(draws, max(1, scale // 8)) for draws in (ours, theirs)]
+        low = min(part.min() for part in cells)
+        length = max(part.max() for part in cells) - low + 1
+        p = same(*(np.bincount(part - low, minlength=length) for part in cells))
+        assert p > THRESHOLD if factor == 1 else p < 1e-12, (factor, p)

@@ -8,20 +8,22 @@ import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.vectors import Box, Gaussian, L1Ball, L2Ball
-from deniable.vectors.gaussian import compute_discretization_cost, compute_noise_ratio
-from tests.contracts.statistics import DRAWS, THRESHOLD
-from tests.vectors.contract import SEED, VectorMechanismContract, refused
+import deniable as dn
+from deniable.vectors.gaussian import compute_noise_ratio
+from tests.contracts.statistics import FEW_DRAWS, THRESHOLD
+from tests.refusals import refuses
+from tests.vectors.contract import SEED, VectorMechanismContract
 
-EPSILONS = (1e-6, 0.01, 0.5, 1.0, 4.0, 50.0, 1000.0, 1e6, 9.99e8)
-DELTAS = (1e-200, 1e-30, 1e-12, 1e-6, 1e-2, 0.5, 0.999)
+SHOWN = [(1e-6, 1e-200), (1.0, 1e-6), (9.99e8, 0.999)]
+GRID = itertools.product((1e-6, 0.01, 0.5, 4.0, 50.0, 1e6, 9.99e8), (1e-200, 1e-30, 1e-12, 1e-2, 0.999))
+PARAMETERS = [*SHOWN, *(pytest.param(*case, marks=pytest.mark.deep) for case in GRID if case not in SHOWN)]
 
 
 class TestGaussian(VectorMechanismContract):
     """The contract, on an l2 ball."""
 
-    mechanism = Gaussian
-    options: ClassVar = {"epsilon": 1.0, "delta": 1e-6, "domain": L2Ball(1.0)}
+    mechanism = dn.Gaussian
+    options: ClassVar = {"epsilon": 1.0, "delta": 1e-6, "domain": dn.L2Ball(1.0)}
     bad: ClassVar = [
         *({"epsilon": e} for e in (0, -1.0, math.nan, math.inf, "1", 1e9)),
         *({"delta": d} for d in (0, 1, -1e-5, math.nan, "1e-5", None, 1e-300)),
@@ -29,59 +31,38 @@ class TestGaussian(VectorMechanismContract):
     ]
     source = "Balle and Wang 2018, Theorem 8"
 
-    def test_noise_has_the_deviation_it_says_and_no_other(self):
-        """100,000 draws fit the normal law of the stated deviation, and none 30 % off."""
-        self.check_deviation(self.make(seed=SEED), 0.0)
-
-    @pytest.mark.parametrize("far", [1e4, -1e6])
-    def test_noise_far_from_zero_has_the_same_law(self, far):
-        """The same holds of a domain whose values are up to a million times larger than the noise."""
-        self.check_deviation(self.make(domain=Box(far, far + 0.25), seed=SEED), far)
-
-    @staticmethod
-    def check_deviation(subject, x):
-        noise = (subject.sample(np.full((DRAWS // 4, 4), x)).ravel() - x) / subject.scale(4)
+    @pytest.mark.parametrize("far", [0.0, 1e4, -1e6])
+    def test_noise_has_the_deviation_it_says_and_no_other(self, far):
+        """Draws fit the normal law of the stated deviation, and none 30 % off, also where values outgrow the noise."""
+        subject = self.make(domain=dn.Box(far, far + 0.25), seed=SEED)
+        noise = (subject.sample(np.full((FEW_DRAWS // 4, 4), far)).ravel() - far) / subject.scale(4)
         assert stats.kstest(noise, stats.norm.cdf).pvalue > THRESHOLD
         for factor in (0.7, 1.3):
             assert stats.kstest(noise / factor, stats.norm.cdf).pvalue < 1e-20
 
-    def test_noise_agrees_with_opendp(self):
-        """OpenDP's Gaussian mechanism of the same deviation gives the same law; 1.3 times it does not."""
-        dp = pytest.importorskip("opendp.prelude")
-        dp.enable_features("contrib")
-        space = dp.vector_domain(dp.atom_domain(T=float, nan=False)), dp.l2_distance(T=float)
-        subject = self.make(seed=SEED)
-        ours = subject.sample(np.zeros((20_000, 1)))[:, 0]
-        for factor, agrees in ((1.0, True), (1.3, False)):
-            theirs = dp.m.make_gaussian(*space, scale=factor * subject.scale(1))([0.0] * 20_000)
-            p = stats.ks_2samp(ours, theirs).pvalue
-            assert p > THRESHOLD if agrees else p < 1e-12
-
-    @pytest.mark.parametrize("domain", [Box(0.0, 1.0), L1Ball(2.0), L2Ball(2.0)], ids=repr)
+    @pytest.mark.parametrize("domain", [dn.Box(0.0, 1.0), dn.L1Ball(2.0), dn.L2Ball(2.0)], ids=repr)
     @pytest.mark.parametrize("n", [1, 300, 1 << 20])
     def test_scale_is_the_calibrated_one_plus_what_rounding_costs(self, domain, n):
         """Deviation over sensitivity is at least the analytic ratio, sqrt(n) steps charged, and little more."""
-        subject = Gaussian(epsilon=0.7, delta=1e-5, domain=domain)
+        subject = dn.Gaussian(epsilon=0.7, delta=1e-5, domain=domain)
         least = compute_noise_ratio(0.7, 1e-5) * (subject.sensitivity(n) + math.sqrt(n) * subject.grid(n).step)
         assert least < subject.scale(n) < least * (1 + 2.0**-31)
         assert subject.grid(n).noise_steps >= 1 << 39
 
-    @pytest.mark.parametrize("epsilon", [1e-3, 1.0, 8.0, 1000.0])
-    def test_no_pure_loss_is_claimed(self, epsilon):
-        """Epsilons far above 1 are served too, and the guarantee names both numbers."""
-        subject = self.make(epsilon=epsilon)
-        assert (subject.guarantee.epsilon, subject.guarantee.delta) == (epsilon, 1e-6)
-        assert np.isfinite(subject.sample(np.ones(5))).all()
-
     def test_parameters_that_the_grid_cannot_serve_are_refused(self):
-        """Where the charge eats epsilon, or inputs outgrow the grid, there is an error."""
-        refused(lambda: self.make(epsilon=1e-20).scale(300), "larger one")
-        assert self.make(epsilon=9e8).scale(1) > 0
-        refused(lambda: self.make(epsilon=9e8, domain=Box(1000.0, 1001.0)).scale(1), "smaller epsilon")
-        refused(lambda: self.make(domain=Box(1e9, 1e9 + 1)).scale(1), "nearer to 0")
+        """Where the charge eats epsilon, or inputs outgrow the grid, there is an error; large epsilons are served."""
+        for epsilon in (1e-3, 1000.0, 9e8):
+            assert np.isfinite(self.make(epsilon=epsilon).sample(np.ones(5))).all()
+        for changes, n, value in (
+            ({"epsilon": 1e-20}, 300, "1e-20"),
+            ({"epsilon": 9e8, "domain": dn.Box(1000.0, 1001.0)}, 1, 1001),
+            ({"domain": dn.Box(1e9, 1e9 + 1)}, 1, "1e+09"),
+        ):
+            with refuses(value):
+                self.make(**changes).scale(n)
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), list(itertools.product(EPSILONS, DELTAS)))
+@pytest.mark.parametrize(("epsilon", "delta"), PARAMETERS)
 def test_calibration_errs_on_the_safe_side_only(epsilon, delta):
     """In 400 digits delta(epsilon, sigma) is at most delta, and at usual values with 1e-4 less noise it is not."""
     mpmath = pytest.importorskip("mpmath")
@@ -97,14 +78,7 @@ def test_calibration_errs_on_the_safe_side_only(epsilon, delta):
         assert true(ratio * (1 - 1e-4)) > delta
 
 
-@pytest.mark.parametrize(("epsilon", "delta"), list(itertools.product((0.1, 1.0, 5.0), (1e-10, 1e-5, 1e-2))))
-def test_calibration_agrees_with_dp_accounting(epsilon, delta):
-    """dp-accounting finds the same deviation."""
-    accounting = pytest.importorskip("dp_accounting")
-    assert compute_noise_ratio(epsilon, delta) == pytest.approx(accounting.get_sigma_gaussian(epsilon, delta), rel=1e-5)
-
-
-@pytest.mark.parametrize("s", [2, 5, 40])
+@pytest.mark.parametrize("s", [2, pytest.param(40, marks=pytest.mark.deep)])
 def test_discrete_and_rounded_gaussian_differ_as_little_as_charged(s):
     """ln of discrete mass over rounded mass lies in the band that `compute_discretization_cost` derives, with tails."""
     mpmath = pytest.importorskip("mpmath")
@@ -117,12 +91,6 @@ def test_discrete_and_rounded_gaussian_differ_as_little_as_charged(s):
             ) / 2
             ratio = mpmath.log(mpmath.exp(-(mpmath.mpf(k) ** 2) / (2 * s**2)) / total / rounded)
             assert -(k**2) / (24 * s**4) - 1 / (24 * s**2) <= ratio <= 1 / (24 * s**2)
-
-
-def test_charge_is_tiny_and_grows_with_the_dimension():
-    """About n 2^-71.5."""
-    assert compute_discretization_cost(1.0, 1) == pytest.approx(2.0**-71.6, rel=0.1)
-    assert compute_discretization_cost(1.0, 1000) == pytest.approx(1000 * compute_discretization_cost(1.0, 1))
 
 
 def test_discrete_gaussian_keeps_the_promise_on_a_coarse_grid():

@@ -6,8 +6,6 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.core.errors import InputError
-from deniable.vectors.discrete_noise import MAX_NOISE_STEPS
 from deniable.vectors.grid import (
     NoiseGrid,
     compute_noise_steps,
@@ -15,17 +13,15 @@ from deniable.vectors.grid import (
     round_down_to_float,
     round_up_to_float,
 )
+from tests.refusals import refuses
+
+MAX_NOISE_STEPS = 1 << 42
 
 
 def test_steps_are_powers_of_two_of_the_documented_size():
     """The exponent is ceil(log2(scale)) - 40 exactly, at powers of two and beside them."""
-    for scale, expected in (
-        (1.0, -40),
-        (np.nextafter(1.0, 2), -39),
-        (np.nextafter(1.0, 0), -40),
-        (0.5, -41),
-        (3.0, -38),
-    ):
+    below, above = np.nextafter(1.0, 0), np.nextafter(1.0, 2)
+    for scale, expected in ((1.0, -40), (above, -39), (below, -40), (0.5, -41), (3.0, -38)):
         assert compute_step_exponent("Test", float(scale), 1.0) == expected
 
 
@@ -40,25 +36,18 @@ def test_rounding_and_placing_are_exact():
     assert round_up_to_float(Fraction(1)) == round_down_to_float(Fraction(1)) == 1.0
 
 
-@pytest.mark.parametrize("scale", [0.0, -1.0, math.inf, math.nan, 1e290, 1e-290])
-def test_a_scale_that_floats_cannot_serve_is_refused(scale):
-    """Nothing, nothing finite, or steps beyond 2^+-900: the error names the mechanism and the scale."""
-    with pytest.raises(InputError, match=r"^Test cannot make noise of scale .*; choose epsilon and domain"):
-        compute_step_exponent("Test", scale, 1.0)
-
-
-def test_inputs_far_from_the_noise_are_refused():
-    """Inputs up to 2^22 times the scale have grid points in int64, larger ones are refused with both numbers."""
+def test_what_float64_and_int64_cannot_serve_is_refused():
+    """A scale that is none, steps beyond 2^+-900, and inputs beyond 2^22 times the scale: the error names both."""
+    for scale in (0.0, -1.0, math.inf, math.nan, 1e290, 1e-290):
+        with refuses("Test"):
+            compute_step_exponent("Test", scale, 1.0)
     assert compute_step_exponent("Test", 1.0, 2.0**22) == -40
-    with pytest.raises(
-        InputError, match=r"inputs up to 5e\+06 with noise of scale 1, more than 4,194,304 times smaller"
-    ):
-        compute_step_exponent("Test", 1.0, 5e6)
-    with pytest.raises(InputError, match=r"\(subtract a public number\)"):
-        compute_step_exponent("Test", 1.0, float(np.nextafter(2.0**22, math.inf)))
+    for largest, value in ((5e6, "5e+06"), (float(np.nextafter(2.0**22, math.inf)), "4,194,304")):
+        with refuses(value):
+            compute_step_exponent("Test", 1.0, largest)
 
 
-@pytest.mark.parametrize("bits", range(50, 63))
+@pytest.mark.parametrize("bits", [50, 53, 62])
 def test_points_far_from_zero_are_the_nearest(bits):
     """Up to 2^62 steps from 0 a point is that of rational arithmetic, and rounding moves a pair by at most a step."""
     grid, random = NoiseGrid(-37, 1), np.random.default_rng(bits)
@@ -71,7 +60,7 @@ def test_points_far_from_zero_are_the_nearest(bits):
         assert abs(int(point) - int(other)) <= abs(value - Fraction(float(neighbour)) * 2**37) + 1
 
 
-@pytest.mark.parametrize("bits", [52, 53, 54, 58, 62])
+@pytest.mark.parametrize("bits", [52, 54, 62])
 def test_released_floats_depend_on_the_sum_alone(bits):
     """Whatever point and noise add up to a sum, what comes out is the float64 nearest to it, ties to even."""
     grid, random = NoiseGrid(-3, 1), np.random.default_rng(bits)
@@ -88,7 +77,7 @@ def test_noise_is_never_narrower_than_asked():
     assert compute_noise_steps("Test", Fraction(7, 2)) == 4
     assert compute_noise_steps("Test", Fraction(4)) == 4
     assert compute_noise_steps("Test", Fraction(MAX_NOISE_STEPS)) == MAX_NOISE_STEPS
-    with pytest.raises(InputError, match="Test cannot charge the rounding of so many coordinates"):
+    with refuses("Test"):
         compute_noise_steps("Test", MAX_NOISE_STEPS + Fraction(1, 10**30))
 
 

@@ -6,13 +6,13 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.words.laws import SimulatedLaw, Simulation
-from deniable.words.mechanism import KEPT_SHARE_DRAWS, KeptShare
-from deniable.words.prior import compute_zipf_prior
 from tests.contracts.statistics import streams
+from tests.refusals import refuses
+
+ZIPF = 1 / np.arange(1, 61) / (1 / np.arange(1, 61)).sum()
 
 
-class UniformDraws(Simulation):
+class UniformDraws(dn.laws.Simulation):
     """Draws from all points alike."""
 
     def __init__(self, count):
@@ -23,7 +23,7 @@ class UniformDraws(Simulation):
         return (streams.bits() % np.uint64(self._count)).astype(np.int32)
 
 
-class CopiedInput(Simulation):
+class CopiedInput(dn.laws.Simulation):
     """Returns the input."""
 
     def draw_chunk(self, points, generator):
@@ -41,7 +41,7 @@ class Uniform(dn.WordMechanism):
         return dn.MetricDP(self.epsilon, self.space.metric.name, "a constant law")
 
     def build_law(self):
-        return SimulatedLaw(self.space, UniformDraws(len(self.space.points)))
+        return dn.laws.SimulatedLaw(self.space, UniformDraws(len(self.space.points)))
 
 
 def test_new_mechanism_needs_only_a_guarantee_and_draws(small_space):
@@ -49,17 +49,11 @@ def test_new_mechanism_needs_only_a_guarantee_and_draws(small_space):
     subject = Uniform(small_space, epsilon=1.0)
     assert len(set(subject.sample(["baran"] * 2000))) == 60
     assert subject.fingerprint == f"uniform(epsilon=1.0)@{small_space.fingerprint}"
-    with pytest.raises(dn.NotTractable, match=r"No exact output law of Uniform is known. Draw samples instead"):
+    with refuses("Uniform", dn.NotTractable):
         subject.probabilities("baran")
     share = subject.expected_kept_share()
-    assert share.draws == KEPT_SHARE_DRAWS
-    assert abs(share.value - 1 / 60) < 6 * math.sqrt(1 / 60 / KEPT_SHARE_DRAWS)
-
-
-def test_abstract_mechanism_cannot_be_made(small_space):
-    """The base class itself has no draws and cannot be made."""
-    with pytest.raises(TypeError, match="abstract"):
-        dn.WordMechanism(small_space, epsilon=1.0)
+    assert share.draws == 20_000
+    assert abs(share.value - 1 / 60) < 6 * math.sqrt(1 / 60 / 20_000)
 
 
 def test_twins_are_chosen_evenly_within_a_point(twin_space):
@@ -67,7 +61,7 @@ def test_twins_are_chosen_evenly_within_a_point(twin_space):
 
     class Stay(Uniform):
         def build_law(self):
-            return SimulatedLaw(self.space, CopiedInput())
+            return dn.laws.SimulatedLaw(self.space, CopiedInput())
 
     subject = Stay(twin_space, epsilon=1.0)
     words = np.repeat(np.arange(12, dtype=np.int32), 4000)
@@ -83,22 +77,21 @@ def test_twins_are_chosen_evenly_within_a_point(twin_space):
         assert np.abs(counts[counts > 0] - 4000 / size).max() <= spread
 
 
-def test_expected_kept_of_a_law_is_exact(small_space):
-    """With a table it is the prior's mean of the diagonal of the law, and no sample."""
+def test_expected_kept(small_space):
+    """It is the prior's mean of the diagonal of a law with tables, and simulated where a subclass draws otherwise."""
     subject = dn.TEM(small_space, epsilon=3.0)
-    diagonal = [subject.probabilities(word)[number] for number, word in enumerate(small_space.words)]
+    diagonal = subject.law.rows(range(60)).diagonal()
     share = subject.expected_kept_share()
-    assert share == KeptShare(pytest.approx(float(compute_zipf_prior(60) @ diagonal), abs=1e-12), 0)
-
-
-def test_expected_kept_of_draws_of_another_is_simulated(small_space):
-    """Where a subclass draws otherwise than from the tables, the share is of its draws, and no table's."""
+    assert (share.value, share.draws) == (pytest.approx(float(ZIPF @ diagonal), abs=1e-12), 0)
 
     class Leak(dn.TEM):
         def build_law(self):
-            return SimulatedLaw(self.space, CopiedInput())
+            return dn.laws.SimulatedLaw(self.space, CopiedInput())
 
-    assert Leak(small_space, epsilon=0.1).expected_kept_share() == KeptShare(1.0, KEPT_SHARE_DRAWS)
+    share = Leak(small_space, epsilon=0.1).expected_kept_share()
+    assert (share.value, share.draws) == (1.0, 20_000)
+    assert "+-" in str(share)
+    assert str(dn.TEM(small_space, epsilon=1e6, gamma=math.inf).expected_kept_share()) == "100.0 %"
 
 
 def test_expected_kept_is_the_same_in_every_process(small_space, own_cache_folder):
@@ -113,18 +106,16 @@ def test_expected_kept_is_the_same_in_every_process(small_space, own_cache_folde
 
 
 @pytest.mark.parametrize("mechanism", [dn.TEM, dn.TruncatedGumbel])
-def test_nothing_is_kept_under_a_prior_of_ones_own(small_space, tmp_path, monkeypatch, mechanism):
+def test_no_outcome_is_kept_under_a_prior_of_ones_own(small_space, own_cache_folder, mechanism):
     """Frequencies of words may be of a private text: what follows from them is in no file, and names none."""
-    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path))
-    subject = mechanism(small_space, epsilon=300.0)
+    subject, counts = mechanism(small_space, epsilon=300.0), np.arange(60.0)
     public = subject.outcomes()
-    before = set(tmp_path.iterdir())
+    before = set(own_cache_folder.iterdir())
     assert any(path.name.startswith("outcomes-") for path in before)
-    counts = np.arange(60.0)
     assert subject.outcomes(counts / counts.sum()) != public
     assert dn.recovery(subject, prior=counts) != public[1]
-    assert set(tmp_path.iterdir()) == before
-    assert subject.outcomes(compute_zipf_prior(60)) == pytest.approx(public, abs=1e-12)
+    assert set(own_cache_folder.iterdir()) == before
+    assert subject.outcomes(ZIPF) == pytest.approx(public, abs=1e-12)
 
 
 def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vectors, small_space, own_cache_folder):
@@ -141,22 +132,43 @@ def test_expected_kept_is_not_cached_for_a_function_of_the_users_own(small_vecto
     assert share.value == pytest.approx(plain.value, abs=1e-9)
 
 
-def test_share_states_its_margin():
-    """An exact share stands alone, a simulated one has its 95 % interval and number of draws."""
-    assert str(KeptShare(0.5021)) == "50.2 %"
-    assert str(KeptShare(0.5, 20_000)) == "50.0 % (+- 0.7, 20,000 simulated draws)"
-    assert str(KeptShare(0.0, 20_000)) == "0.0 % (+- 0.1, 20,000 simulated draws)"
-
-
-def test_a_mechanism_without_a_name_is_refused(small_space):
-    """A class that sets no name is told how to, before noise is named by it."""
+def test_a_mechanism_without_a_name_or_a_law_is_refused(small_space):
+    """Noise is keyed by the name, and drawn from the law."""
 
     class Nameless(dn.TEM):
         """A mechanism whose name is none."""
 
         name = None
 
-    with pytest.raises(
-        TypeError, match=r'^Nameless needs a name, by which noise is keyed: write name = "\.\.\." in it\.$'
-    ):
+    with refuses("Nameless", TypeError):
         Nameless(small_space, epsilon=1.0)
+    with refuses("abstract", TypeError):
+        dn.WordMechanism(small_space, epsilon=1.0)
+
+
+def test_scikit_learn_reaches_the_parameters(small_space):
+    """A clone is the mechanism itself, which never changes; set_params of a transformer puts in another."""
+    base, subject = pytest.importorskip("sklearn.base"), dn.TEM(small_space, epsilon=3.0)
+    assert base.clone(subject) is subject
+    privatizer = dn.TextPrivatizer(subject)
+    assert privatizer.get_params()["mechanism__epsilon"] == 3.0
+    changed = base.clone(privatizer).set_params(mechanism__epsilon=6.0)
+    assert changed.mechanism.fingerprint == subject.replace(epsilon=6.0).fingerprint
+    assert privatizer.mechanism is subject
+
+
+@pytest.mark.parametrize("epsilon", [0.3, 1.2, 8.0])
+def test_auto_is_tight_exactly_where_calibrated_keeps_enough(small_space, small_vectors, epsilon):
+    """The choice follows from the share of 5 % that calibrated keeps; a metric of one's own leaves TEM."""
+
+    def own(left, right):
+        return np.abs(left[:, None] - right[None]).sum(axis=2)
+
+    kept = dn.CalibratedExponential(small_space, epsilon=epsilon).law.rows(range(60)).diagonal().mean()
+    chosen = dn.mechanism("auto", small_space, epsilon=epsilon)
+    assert type(chosen) is (dn.TightExponential if kept >= 0.05 else dn.CalibratedExponential)
+    assert chosen.epsilon == epsilon
+    space = dn.Space(small_space.words, small_vectors, metric=own)
+    assert type(dn.mechanism("auto", space, epsilon=epsilon)) is dn.TEM
+    with refuses("-1.0"):
+        dn.mechanism("auto", small_space, epsilon=-1.0)

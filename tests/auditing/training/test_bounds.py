@@ -7,6 +7,7 @@ import numpy as np
 import pytest
 from scipy import special, stats
 
+import deniable as dn
 from deniable.auditing.training.bounds import (
     GuessPlan,
     bound_epsilon_of_guesses,
@@ -15,11 +16,16 @@ from deniable.auditing.training.bounds import (
     invert_curve,
     is_count_refuting,
 )
-from deniable.vectors.gaussian import compute_noise_ratio
 
+deep = pytest.mark.deep
 ALPHA = 0.05
 DELTA = 1e-5
 PLANS = [GuessPlan(10, 1, 1), GuessPlan(200, 10, 10), GuessPlan(200, 100, 100), GuessPlan(1000, 60, 40)]
+
+
+def compute_shift(epsilon):
+    """Return the distance of two unit Gaussians whose privacy is this epsilon at delta."""
+    return 1 / dn.Gaussian(epsilon=epsilon, delta=DELTA, domain=dn.L2Ball(0.5)).scale(1)
 
 
 def count_gaussian_guesses(plan, mu, runs, seed):
@@ -41,8 +47,8 @@ def test_randomized_response_is_refuted_by_its_binomial_law(plan, epsilon):
     assert least <= count <= least + 2
 
 
-@pytest.mark.parametrize("plan", PLANS)
-@pytest.mark.parametrize("delta", [1e-5, 1e-3, 1e-2])
+@pytest.mark.parametrize("plan", [PLANS[1], *(pytest.param(plan, marks=deep) for plan in PLANS[::2])])
+@pytest.mark.parametrize("delta", [1e-5, 1e-2])
 @pytest.mark.parametrize("epsilon", [0.1, 1.0, 4.0])
 def test_coins_that_are_shown_with_probability_delta(plan, epsilon, delta):
     """Randomized response that shows each coin with probability delta, those guessed first, keeps its claim."""
@@ -62,12 +68,21 @@ def test_all_coins_shown_at_once_with_probability_delta(plan):
         assert (count <= plan.guesses) * delta + (1 - delta) * stats.binom.sf(count - 1, plan.guesses, 0.5) <= ALPHA
 
 
-@pytest.mark.parametrize("plan", PLANS[1:])
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 8.0])
-@pytest.mark.parametrize("noise", ["any", "gaussian"])
+@pytest.mark.parametrize(
+    ("plan", "epsilon", "noise"),
+    [
+        (PLANS[1], 2.0, "gaussian"),
+        *(
+            pytest.param(plan, epsilon, noise, marks=deep)
+            for plan in PLANS[1:]
+            for epsilon in (0.5, 2.0, 8.0)
+            for noise in ("any", "gaussian")
+        ),
+    ],
+)
 def test_gaussian_noise_keeps_its_claim(plan, epsilon, noise):
     """Independent Gaussian noise is refuted in at most one run in twenty, at the epsilon it was calibrated to."""
-    mu = 1 / compute_noise_ratio(epsilon, DELTA)
+    mu = compute_shift(epsilon)
     count = find_refuting_count(invert_curve(noise, epsilon, DELTA), plan, ALPHA)
     alarms = int((count_gaussian_guesses(plan, mu, 500, 1) >= count).sum())
     assert stats.binom.sf(alarms - 1, 500, ALPHA) > 1e-3
@@ -126,20 +141,12 @@ def test_steinkes_bound_is_nearly_reached():
         assert 0.95 * exact <= bound_epsilon_of_guesses("any", plan, right, 0.0, ALPHA) <= exact * (1 + 1e-6)
 
 
-def test_gaussian_claims_are_bounded_closer():
-    """The curve of Gaussian noise sees more than epsilon and delta alone do."""
-    plan = GuessPlan(1000, 100, 100)
-    assert bound_epsilon_of_guesses("gaussian", plan, 167, DELTA, ALPHA) > 1.5 * bound_epsilon_of_guesses(
-        "any", plan, 167, DELTA, ALPHA
-    )
-
-
 def test_the_detectable_epsilon_is_refuted_nine_times_in_ten():
     """By the attacker it speaks of, for Gaussian noise and for randomized response; infinite for too few guesses."""
     plan = GuessPlan(500, 50, 50)
     truth = find_detectable_epsilon("gaussian", plan, 1.0, DELTA, ALPHA)
     count = find_refuting_count(invert_curve("gaussian", 1.0, DELTA), plan, ALPHA)
-    refuted = (count_gaussian_guesses(plan, 1 / compute_noise_ratio(truth, DELTA), 1000, 2) >= count).mean()
+    refuted = (count_gaussian_guesses(plan, compute_shift(truth), 1000, 2) >= count).mean()
     assert 0.87 < refuted < 0.97
     truth = find_detectable_epsilon("any", plan, 1.0, DELTA, ALPHA)
     count = find_refuting_count(invert_curve("any", 1.0, DELTA), plan, ALPHA)

@@ -2,10 +2,8 @@
 
 import collections
 
-import pytest
-
-import deniable as dn
 from deniable.auditing.training.canaries import draw_canaries
+from tests.refusals import refuses
 
 WORDS = [f"word{number}" for number in range(1000)]
 
@@ -31,8 +29,7 @@ def test_labels_are_balanced_and_follow_the_seed():
 
 def test_too_few_words():
     """The number of words that are needed is named; words that are listed twice count once."""
-    with pytest.raises(dn.InputError, match=r"need 800 different words\. Got 799: give more") as raised:
+    with refuses(799):
         draw_canaries(WORDS[:799] + WORDS[:5], 100, 2)
-    assert "\n" not in str(raised.value)
-    with pytest.raises(dn.InputError, match=r"'canaries' .* Got 0"):
+    with refuses("'canaries'"):
         draw_canaries(WORDS, 0, 2)

@@ -1,4 +1,4 @@
-"""From coins and scores to verdicts."""
+"""From coins and scores to verdicts, where somebody else has trained."""
 
 import math
 
@@ -7,43 +7,50 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.auditing.training.judging import TrainingClaim, judge_canary_scores
-from deniable.core.guarantees import REPLACED_RECORD, ApproxDP, PureDP
+from deniable.auditing.training.judging import judge_canary_scores
+from tests.refusals import refuses
 
-CLAIM = ApproxDP(1.0, 1e-5, "the claim under audit", "claimed")
+CLAIM = dn.ApproxDP(1.0, 1e-5, "the claim under audit", "claimed")
 
 
-def test_scores_that_adapt_to_the_output_do_not_refute():
+@pytest.mark.parametrize("audits", [15, pytest.param(60, marks=pytest.mark.deep)])
+def test_scores_that_adapt_to_the_output_do_not_refute(audits):
     """Scores may be chosen after the whole output is seen: randomized response at its claim stays within 5 %."""
     random, alarms = np.random.default_rng(5), 0
-    claim = PureDP(1.0, "the claim under audit", "claimed")
-    for _ in range(60):
+    claim = dn.PureDP(1.0, "the claim under audit", "claimed")
+    for _ in range(audits):
         included = random.random(200) < 0.5
         answers = np.where(random.random(200) < 1 / (1 + math.exp(-1.0)), included, ~included)
         # The attacker trusts what agrees with the majority of its neighbours most.
         majority = np.convolve(2.0 * answers - 1, np.ones(3), mode="same")
         alarms += judge_canary_scores(included, (2.0 * answers - 1) * (5 + majority), claim).status == "refuted"
-    assert stats.binom.sf(alarms - 1, 60, 0.05) > 1e-3
+    assert stats.binom.sf(alarms - 1, audits, 0.05) > 1e-3
 
 
 def test_a_verdict_says_what_it_rests_on():
-    """Coins, guesses, confidence and power are stated, and the verdict can be stored."""
+    """Coins, guesses, confidence and power are stated."""
     included = np.arange(100) % 2
     verdict = judge_canary_scores(included, np.zeros(100), CLAIM, guesses=50, confidence=0.9)
     assert (verdict.status, verdict.samples, verdict.confidence) == ("not refuted", 100, 0.9)
     assert (verdict.witness.guesses, verdict.witness.correct_guesses) == (50, 26)
-    assert verdict.lower_bound == 0
-    assert verdict.epsilon == math.inf
+    assert (verdict.lower_bound, verdict.epsilon) == (0, math.inf)
     assert 1 < verdict.detectable_epsilon < 4
-    assert "100 canaries by fair coins, 50 of them guessed" in verdict.method
     perfect = judge_canary_scores(included, included, CLAIM, guesses=50)
     assert perfect.status == "refuted"
     assert perfect.witness.correct_guesses == 50
 
 
-def test_a_replaced_record_is_a_claim_about_two_data_sets():
-    """It cannot be tested by canaries that join the data, but on a pair."""
-    claim = PureDP(1.0, "a claim", adjacency=REPLACED_RECORD)
-    assert TrainingClaim(claim, takes_pair=True).alpha == pytest.approx(0.05)
-    with pytest.raises(dn.InputError, match="added or removed"):
-        TrainingClaim(claim)
+@pytest.mark.parametrize(
+    ("change", "value"),
+    [
+        ({"included": [0.5] * 20}, "'included'"),
+        ({"included": [2] * 20}, "'included'"),
+        ({"guarantee": 1.0}, "'guarantee'"),
+        ({"guarantee": dn.MetricDP(1.0, "euclidean", "a claim")}, "1-metric-DP"),
+        ({"guarantee": dn.PureDP(1.0, "a claim", adjacency="one record replaced by another")}, "replaced"),
+    ],
+)
+def test_refusals(change, value):
+    """Coins are true or false, and canaries test a guarantee for a unit more or less alone."""
+    with refuses(value):
+        judge_canary_scores(**{"included": [True, False] * 10, "scores": [0.0] * 20, "guarantee": CLAIM} | change)

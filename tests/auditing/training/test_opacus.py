@@ -7,9 +7,10 @@ import pytest
 import torch
 
 import deniable as dn
-from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
+from tests.refusals import refuses
 
 opacus = pytest.importorskip("opacus")
+EMPTY_RECORD = "one record made empty: the number of records and the sampling rate are public"
 
 
 @pytest.fixture
@@ -54,7 +55,7 @@ def test_a_step_of_opacus(training):
         noise = 10 * step.released - step.clipped_sum  # 10 is the expected size of a batch
         assert 0.2 < noise.std() / step.noise < 2.5
         assert sum(steps for _, _, steps in training[3].accountant.history) == count
-    with pytest.raises(dn.InputError, match="No step was taken since the last one"):
+    with refuses("No step"):
         watch.take_step()
 
 
@@ -67,12 +68,11 @@ def test_the_plan_is_that_of_the_accountant(training):
 def test_another_optimizer_is_refused():
     """One line says what to call first."""
     optimizer = torch.optim.SGD([torch.nn.Parameter(torch.zeros(1))], lr=0.1)
-    with pytest.raises(dn.InputError, match="Got SGD: call make_private first"):
+    with refuses("SGD"):
         dn.OpacusWatch(optimizer)
 
 
-@pytest.mark.parametrize("seed", range(2))
-def test_a_full_batch_of_one_class_is_not_refuted_by_rounding(seed):
+def test_a_full_batch_of_one_class_is_not_refuted_by_rounding():
     """Opacus adds 2,000 aligned gradients up in float32, where one moves the sum a little too far: undecided."""
 
     def train(records, run_seed):
@@ -96,10 +96,10 @@ def test_a_full_batch_of_one_class_is_not_refuted_by_rounding(seed):
             optimizer.step()
             yield watch.take_step(numbers)
 
-    record = np.random.default_rng(seed).random(3).tolist()
-    claim = ApproxDP(2.0, 1e-5, "a claim", adjacency=EMPTY_RECORD)
+    record = np.random.default_rng(0).random(3).tolist()
+    claim = dn.ApproxDP(2.0, 1e-5, "a claim", adjacency=EMPTY_RECORD)
     with warnings.catch_warnings():
         warnings.simplefilter("ignore")
-        facts = dn.collect_training_facts(train, [record] * 1_999, record, claim, seed=seed)
+        facts = dn.collect_training_facts(train, [record] * 1_999, record, claim, seed=0)
     assert facts.movement is None or facts.verdicts["the sum of a step"].status == "undecided"
     assert not facts.is_refuted

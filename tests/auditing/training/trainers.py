@@ -1,14 +1,17 @@
 """Training for tests of its audits: sums of the first coordinate of records, clipped to 1, with Gaussian noise."""
 
+import dataclasses
+import functools
+
 import numpy as np
 
-from deniable.auditing.training.accounting import recompute_epsilon
-from deniable.auditing.training.observation import TrainingPlan, TrainingStep
-from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, ApproxDP
+import deniable as dn
 
 DELTA = 1e-5
 RECORDS = [0.0] * 20
 CANARY = 5.0
+CLAIM = dn.ApproxDP(1.0, DELTA, "the claim under audit", "claimed", adjacency="one record added or removed")
+REPLACED = dataclasses.replace(CLAIM, adjacency="one record replaced by another")
 
 
 def make_trainer(multiplier=2.0, *, rate=1.0, steps=1, noise=None, clip=1.0, copies=1):
@@ -18,21 +21,31 @@ def make_trainer(multiplier=2.0, *, rate=1.0, steps=1, noise=None, clip=1.0, cop
     def train(records, seed):
         random = np.random.default_rng(seed)
         places = len(RECORDS) + 1
-        yield TrainingPlan("all" if rate == 1 else "poisson", places, rate * places, steps, multiplier, 1.0)
+        yield dn.TrainingPlan("all" if rate == 1 else "poisson", places, rate * places, steps, multiplier, 1.0)
         for number in range(steps):
             coins = np.random.default_rng([seed, number]).random(places)[: len(records)]
             batch = np.repeat(np.flatnonzero(coins < rate), copies)
             total = np.array([np.clip(np.array(records)[batch], -clip, clip).sum()])
             # On a grid, so that no last bits tell what the values hide.
             noisy = np.round(1_024 * (total + applied * random.standard_normal(1))) / 1_024
-            yield TrainingStep(noisy, batch, total, applied)
+            yield dn.TrainingStep(noisy, batch, total, applied)
 
     return train
 
 
+@functools.cache
 def make_claim(multiplier=2.0, *, rate=1.0, steps=1):
-    """Return the true guarantee of `make_trainer` with these numbers."""
-    places = len(RECORDS) + 1
-    plan = TrainingPlan("all" if rate == 1 else "poisson", places, rate * places, steps, multiplier, 1.0)
-    epsilon = recompute_epsilon(plan, DELTA).upper
-    return ApproxDP(epsilon, DELTA, "the claim under audit", "claimed", adjacency=ADDED_OR_REMOVED_RECORD)
+    """Return the true guarantee of `make_trainer` with these numbers, which `test_accounting` holds against others."""
+    train = make_trainer(multiplier, rate=rate, steps=steps)
+    return dataclasses.replace(CLAIM, epsilon=collect(train, CLAIM).stated.upper)
+
+
+def collect(train, claim=None, **options):
+    """Return the facts of a training."""
+    return dn.collect_training_facts(train, RECORDS, CANARY, claim or make_claim(1.0), **{"seed": 1} | options)
+
+
+def audit_pair(train, claim, **options):
+    """Return the verdict of many runs with the canary and without it."""
+    options = {"runs": 400, "seed": 3, "delta": getattr(claim, "delta", 0.0)} | options
+    return dn.audit_training(train, RECORDS, [CANARY], claim=claim.epsilon, **options)

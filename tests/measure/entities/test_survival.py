@@ -6,11 +6,9 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.core.errors import InputError
-from deniable.measure.batches import privatize_texts
-from deniable.measure.entities.survival import measure_entities
 from tests.conftest import SMALL_WORDS
-from tests.measure.test_similarity import drawn_as
+from tests.measure.toy import drawn_as
+from tests.refusals import refuses
 
 TEXTS = ["Baran dotel, fevim.", "kuzor baran", "", "fevim mopen naran"]
 OUTPUTS = ["baran kuzor fevim", "baran baran", "", "mopen baran naran"]
@@ -23,8 +21,7 @@ SPANS = [
 
 
 def measure(space, texts=TEXTS, outputs=OUTPUTS, spans=SPANS):
-    read = [text.lower().replace(",", "").replace(".", "") for text in texts]
-    return measure_entities(space, texts, drawn_as(space, read, outputs), spans)
+    return dn.measure.measure_entities(space, texts, drawn_as(space, texts, outputs), spans)
 
 
 def test_by_hand(small_space):
@@ -33,8 +30,7 @@ def test_by_hand(small_space):
     assert (total.kind, total.spans, total.words, total.unknown, total.texts) == ("all", 6, 8, 0, 3)
     assert result.wordless == 1
     # At their places: baran, fevim | baran | naran. Anywhere: baran, fevim | baran | mopen, naran.
-    assert total.at_place.value == 4 / 8
-    assert total.in_text.value == 5 / 8
+    assert (total.at_place.value, total.in_text.value) == (4 / 8, 5 / 8)
     # Spans whole: the city of the first text and the person of the second.
     assert total.whole.value == 2 / 6
     assert (person.kind, person.spans, person.words) == ("PERSON", 3, 6)
@@ -64,18 +60,43 @@ def test_nothing_and_everything_comes_out(small_space):
 
 def test_unknown_words_never_come_out(small_space):
     """A word that the vocabulary lacks is counted, and does not come out whatever is drawn for it."""
-    stand_in = small_space.unknown_word
-    batch = drawn_as(small_space, [f"{stand_in} baran"], [f"{stand_in} baran"])
-    batch = dataclasses.replace(batch, unknown_mask=np.array([True, False]))
-    total = measure_entities(small_space, ["Zork baran"], batch, [[(0, 10, "P")]]).total
+    outputs = [f"{small_space.unknown_word} baran"]
+    total = measure(small_space, ["Zork baran"], outputs, [[(0, 10, "P")]]).total
     assert (total.words, total.unknown, total.at_place.value, total.in_text.value) == (2, 1, 0.5, 0.5)
     assert total.whole.value == 0
 
 
-def test_a_single_text_has_no_chance_level(small_space):
-    """Without another text nothing tells what comes out by chance."""
+def test_texts_beside_the_labelled_one(small_space):
+    """Without another text nothing tells what comes out by chance; many empty ones before it change no figure."""
     total = measure(small_space, ["baran"], ["baran"], [[(0, 5, "P")]]).total
     assert (total.chance_at_place, total.chance_in_text, total.is_beyond_chance) == (None, None, False)
+    texts = [""] * 9 + ["baran"]
+    total = measure(small_space, texts, texts, [[]] * 9 + [[(0, 5, "P")]]).total
+    assert (total.whole.value, total.at_place.value, total.texts) == (1, 1, 1)
+
+
+@pytest.mark.parametrize(
+    ("part", "words"),
+    [
+        ("Anna", 1),
+        ("Anna's", 2),
+        ("nn", 1),
+        ("friend, Ωm", 2),
+        ("O'Neil", 1),
+        ("(b. 1,984)", 2),
+        (", ", 0),
+        (").", 0),
+        ("Anna's friend, Ωmega O'Neil (b. 1,984).", 7),
+    ],
+)
+def test_a_span_covers_the_words_that_it_touches(small_space, part, words):
+    """A word belongs to a span if they share a character; punctuation is no word."""
+    text = "Anna's friend, Ωmega O'Neil (b. 1,984)."
+    start = text.index(part)
+    spans = [[(start, start + len(part), "A")], [(0, 5, "B")]]
+    drawn = dn.measure.privatize_texts(dn.TEM(small_space, epsilon=1.0), [text, "baran"], seed=0)
+    result = dn.measure.measure_entities(small_space, [text, "baran"], drawn, spans)
+    assert (result.total.words, result.wordless) == (words + 1, words == 0)
 
 
 def many_texts(count, words=6):
@@ -83,57 +104,50 @@ def many_texts(count, words=6):
     return [" ".join(generator.choice(SMALL_WORDS, words)) for _ in range(count)]
 
 
-@pytest.mark.parametrize("epsilon", [0.5, 2.0, 4.0])
+@pytest.mark.parametrize("epsilon", [2.0, *(pytest.param(epsilon, marks=pytest.mark.deep) for epsilon in (0.5, 4.0))])
 def test_the_share_is_that_of_the_law(small_space, epsilon):
     """The share at their places is the exact chance that a word is kept, and neither 30 % more nor less."""
     texts = many_texts(1500)
     mechanism = dn.TEM(small_space, epsilon=epsilon)
-    batch = privatize_texts(mechanism, texts, seed=4)
-    total = measure_entities(small_space, texts, batch, [[(0, len(text), "P")] for text in texts]).total
-    kept_shares = np.diag(mechanism.law.rows(small_space.point_by_word))
-    truth = kept_shares[batch.words].mean()
-    assert total.at_place.low < truth < total.at_place.high
-    assert not total.at_place.low < 1.3 * truth < total.at_place.high
-    assert not total.at_place.low < 0.7 * truth < total.at_place.high
+    batch = dn.measure.privatize_texts(mechanism, texts, seed=4)
+    found = dn.measure.measure_entities(small_space, texts, batch, [[(0, len(text), "P")] for text in texts])
+    kept_shares = np.array([mechanism.probabilities(word)[number] for number, word in enumerate(SMALL_WORDS)])
+    truth, share = kept_shares[batch.words].mean(), found.total.at_place
+    assert share.low < truth < share.high
+    assert not share.low < 1.3 * truth < share.high
+    assert not share.low < 0.7 * truth < share.high
 
 
 def test_the_chance_level_is_that_of_unrelated_words(small_space):
     """Words labelled at random come out of unrelated outputs as often as by chance, and of their own more often."""
     texts = many_texts(400)
     spans = [[(0, text.index(" "), "P")] for text in texts]
-    own = privatize_texts(dn.TEM(small_space, epsilon=3.0), texts, seed=1)
+    own = dn.measure.privatize_texts(dn.TEM(small_space, epsilon=3.0), texts, seed=1)
     unrelated = dataclasses.replace(own, outputs=np.roll(own.outputs, 12))
     for batch, is_beyond in ((own, True), (unrelated, False)):
-        total = measure_entities(small_space, texts, batch, spans).total
+        total = dn.measure.measure_entities(small_space, texts, batch, spans).total
         assert total.is_beyond_chance == is_beyond
         assert 1 / 120 < total.chance_at_place.value < 1 / 30
     assert total.at_place.low < total.chance_at_place.value < total.at_place.high
     assert total.in_text.low < total.chance_in_text.value < total.in_text.high
 
 
-def test_leading_texts_without_words(small_space):
-    """Many empty texts before the labelled one leave its figures as they are."""
-    texts = [""] * 9 + ["baran"]
-    total = measure(small_space, texts, texts, [[]] * 9 + [[(0, 5, "P")]]).total
-    assert (total.whole.value, total.at_place.value, total.texts) == (1, 1, 1)
-
-
 @pytest.mark.parametrize(
-    ("texts", "spans", "message"),
+    ("text", "spans", "value"),
     [
-        (["baran"], [[], []], "must be as many. Got 1, 1 and 2"),
-        (["baran"], [[(0, 6, "P")]], "Row 1: a span ends at 6, beyond its text of 5 characters"),
-        (["baran"], [[(0, 5)]], r"Row 1: a span must be \(start, end, kind\). Got tuple"),
-        (["baran"], [["PERSON"]], "Row 1: a span must be .* Got str"),
-        (["baran"], [[(0, 0, "P")]], "Row 1: a span from 0 to 0 holds no character"),
-        (["baran"], [[]], r"None of the 1 texts has a labelled word \(0 spans\)"),
-        (["...."], [[(0, 1, "P")]], r"None of the 1 texts has a labelled word \(1 spans\)"),
-        (["baran"], [[(0, 5, "P")]], "not the originals of the batch"),
+        ("baran", [[], []], "1, 1 and 2"),
+        ("baran", [[(0, 6, "P")]], "Row 1: a span ends at 6"),
+        ("baran", [[(0, 5)]], "tuple"),
+        ("baran", [["PERSON"]], "str"),
+        ("baran", [[(0, 0, "P")]], "from 0 to 0"),
+        ("baran", [[]], "0 spans"),
+        ("....", [[(0, 1, "P")]], "1 spans"),
     ],
 )
-def test_what_cannot_be_measured(small_space, texts, spans, message):
-    """Spans and texts that do not fit are refused in one line."""
-    written = ["baran dotel"] if "originals" in message else texts if texts[0].isalpha() else [""]
-    batch = drawn_as(small_space, written, written)
-    with pytest.raises(InputError, match=message):
-        measure_entities(small_space, texts, batch, spans)
+def test_what_cannot_be_measured(small_space, text, spans, value):
+    """Spans that do not fit, and texts that are not those of the batch, are refused."""
+    batch = dn.measure.privatize_texts(dn.TEM(small_space, epsilon=1.0), [text], seed=0)
+    with refuses(value):
+        dn.measure.measure_entities(small_space, [text], batch, spans)
+    with refuses("originals"):
+        dn.measure.measure_entities(small_space, ["baran dotel"], batch, [[(0, 5, "P")]])

@@ -10,8 +10,7 @@ import numpy as np
 import pytest
 from PIL import Image
 
-from deniable.core.errors import InputError
-from deniable.models.images.reading import read_images
+import deniable as dn
 
 TRAIN, TEST = 9, 4
 
@@ -99,8 +98,11 @@ def zipped(path, held):
     return path
 
 
-def assert_refused(path, message):
-    with pytest.raises(InputError, match=message) as refused:
-        read_images(path)
-    assert str(refused.value).startswith(f"{str(path)!r}: ")
-    assert "\n" not in str(refused.value)
+def assert_refused(path, value, **declared):
+    """Expect that a data set is refused by one line with its path and a value."""
+    with pytest.raises(dn.InputError) as told:
+        dn.images.read_images(path, **declared)
+    line = str(told.value)
+    assert line.startswith(f"{str(path)!r}: ")
+    assert "\n" not in line
+    assert value in line

@@ -5,15 +5,27 @@ import functools
 import math
 import warnings
 
+import numpy as np
 import pytest
 import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from scipy import optimize
 from torch import nn
 
-from deniable.core.errors import InputError
-from deniable.models.images.attacks import IMAGE_ATTACKS, compute_loss_gradient, fgsm, i_fgsm, mim, pgd, pgd_l2
-from deniable.models.images.balls import draw_in_unit_ball
+from deniable.models.images.attacks import (
+    IMAGE_ATTACKS,
+    compute_loss_gradient,
+    draw_in_unit_ball,
+    fgsm,
+    i_fgsm,
+    mim,
+    pgd,
+    pgd_l1,
+    pgd_l2,
+    project_on_l1_balls,
+)
+from tests.refusals import refuses
 
 with warnings.catch_warnings():
     # foolbox 3.3.4 imports gaussian_filter from a module that scipy has moved
@@ -66,36 +78,23 @@ def _linear(weights):
     return scores
 
 
-class TestFoolbox:
-    """Attacks of foolbox 3.3.4 at the same steps and starts, in float64."""
-
-    def test_fgsm(self, net, images, labels):
-        """One step gives the images of foolbox."""
-        theirs = _foolbox(foolbox.attacks.LinfFastGradientAttack(), net, images, labels)
-        torch.testing.assert_close(fgsm(net, images, labels, SIZE), theirs, rtol=0, atol=1e-9)
-
-    @pytest.mark.parametrize("steps", [1, 3, 10])
-    def test_i_fgsm(self, net, images, labels, steps):
-        """Basic iterative steps of size / steps give the images of foolbox."""
-        attack = foolbox.attacks.LinfBasicIterativeAttack(abs_stepsize=SIZE / steps, steps=steps, random_start=False)
-        theirs = _foolbox(attack, net, images, labels)
-        torch.testing.assert_close(i_fgsm(net, images, labels, SIZE, steps=steps), theirs, rtol=0, atol=1e-9)
-
-    def test_pgd(self, net, images, labels):
-        """From the same start in the ball, 40 steps of the default length give the images of foolbox."""
-        start = images + SIZE * (2 * torch.rand(SHAPE, generator=_generator(), dtype=torch.float64) - 1)
-        attack = foolbox.attacks.LinfPGD(abs_stepsize=2.5 * SIZE / 40, steps=40, random_start=True)
-        theirs = _foolbox(attack, net, images, labels, start)
-        ours = pgd(net, images, labels, SIZE, generator=_generator())
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
-
-    def test_pgd_l2(self, net, images, labels):
-        """From the same start in the l2 ball, 40 steps of the default length give the images of foolbox."""
-        start = images + SIZE * draw_in_unit_ball(images, _generator())
-        attack = foolbox.attacks.L2PGD(abs_stepsize=2.5 * SIZE / 40, steps=40, random_start=True)
-        theirs = _foolbox(attack, net, images, labels, start)
-        ours = pgd_l2(net, images, labels, SIZE, generator=_generator())
-        torch.testing.assert_close(ours, theirs, rtol=0, atol=1e-9)
+def test_attacks_give_the_images_of_foolbox(net, images, labels):
+    """At the same steps and starts, in float64, every attack that foolbox 3.3.4 has gives its images."""
+    attacks = foolbox.attacks
+    pairs = [(fgsm(net, images, labels, SIZE), attacks.LinfFastGradientAttack(), None)]
+    for steps in (1, 10):
+        theirs = attacks.LinfBasicIterativeAttack(abs_stepsize=SIZE / steps, steps=steps, random_start=False)
+        pairs.append((i_fgsm(net, images, labels, SIZE, steps=steps), theirs, None))
+    cube = 2 * torch.rand(SHAPE, generator=_generator(), dtype=torch.float64) - 1
+    step = {"abs_stepsize": 2.5 * SIZE / 40, "steps": 40, "random_start": True}
+    for attack, theirs, start in (
+        (pgd, attacks.LinfPGD(**step), cube),
+        (pgd_l2, attacks.L2PGD(**step), draw_in_unit_ball(images, _generator())),
+    ):
+        pairs.append((attack(net, images, labels, SIZE, generator=_generator()), theirs, images + SIZE * start))
+    for ours, theirs, start in pairs:
+        expected = _foolbox(theirs, net, images, labels, start)
+        torch.testing.assert_close(ours, expected, rtol=0, atol=1e-9)
 
 
 def test_mim_is_algorithm_1_of_dong(net, images, labels):
@@ -103,7 +102,7 @@ def test_mim_is_algorithm_1_of_dong(net, images, labels):
 
     foolbox adds up signs of gradients instead of gradients over their l1 norms.
     """
-    for decay in (0.5, 1.0):
+    for decay in (0.0, 0.5, 1.0):
         ours = mim(net, images, labels, SIZE, decay=decay, steps=7)
         for number, image in enumerate(images):
             point, momentum = image.clone(), torch.zeros_like(image)
@@ -114,19 +113,6 @@ def test_mim_is_algorithm_1_of_dong(net, images, labels):
                 momentum = decay * momentum + gradient / gradient.abs().sum()
                 point = (point + SIZE / 7 * momentum.sign()).clamp(0, 1)
             torch.testing.assert_close(ours[number], point, rtol=0, atol=1e-9)
-
-
-def test_momentum_carries_over_a_valley():
-    """On a loss whose slope turns at 0.23, the momentum moves on for as long as earlier slopes outweigh it."""
-
-    def scores(images):
-        value = -((images.flatten(1)[:, 0] - 0.23) ** 2)
-        return torch.stack([torch.zeros_like(value), value], 1)
-
-    start, zero = torch.zeros((1, 1, 1, 1), dtype=torch.float64), torch.tensor([0])
-    # five steps of 0.2; the slopes of a single pixel over their l1 norms are 1 below 0.23 and -1 above
-    assert mim(scores, start, zero, 1.0, steps=5, decay=0.0).item() == pytest.approx(0.2)  # 0.2 0.4 0.2 0.4 0.2
-    assert mim(scores, start, zero, 1.0, steps=5, decay=1.0).item() == pytest.approx(0.4)  # 0.2 0.4 0.6 0.6 0.4
 
 
 @pytest.mark.parametrize("bounds", [(0.0, 1.0), REAL_LINE])
@@ -149,7 +135,7 @@ def test_linear_models_meet_their_worst_image_of_the_l2_ball(images):
     torch.testing.assert_close(attacked[0], images[0], rtol=0, atol=0)
 
 
-@settings(max_examples=60)
+@settings(max_examples=30)
 @given(
     name=st.sampled_from(sorted(EVERY)),
     size=st.floats(0, 2),
@@ -197,25 +183,6 @@ class TestGradient:
         ours = compute_loss_gradient(lambda x: net(x + next(drawn)), images, labels, draws=8)
         torch.testing.assert_close(ours, expected, rtol=1e-9, atol=1e-12)
 
-    def test_of_a_noisy_quadratic_model_is_analytic(self):
-        """With scores (0, -(x + n)^2 / 2) and normal noise, 20,000 draws come near the integral's gradient."""
-        x, noise = 0.4, _generator(5)
-
-        def scores(images):
-            value = images.flatten(1)[:, 0] + torch.randn(len(images), generator=noise, dtype=torch.float64)
-            return torch.stack([torch.zeros_like(value), -(value**2) / 2], 1)
-
-        grid = torch.linspace(-12, 12, 100_001, dtype=torch.float64)
-        density = torch.exp(-((grid - x) ** 2) / 2)
-        p = torch.sigmoid(-(grid**2) / 2)
-        expected = ((density * p * (1 - p) * grid).sum() / (density * p).sum()).item()
-        images = torch.full((400, 1, 1, 1), x, dtype=torch.float64)
-        ours = compute_loss_gradient(scores, images, torch.ones(400, dtype=torch.int64), draws=50).mean().item()
-        assert ours == pytest.approx(
-            expected, abs=0.02
-        )  # 1 +- 0.005 by the spread; the bias of a ratio is 1 / 50 of it
-        assert abs(ours - x / 2) > 0.02  # the gradient at the mean of the noise, were p one half
-
     def test_does_not_underflow(self):
         """Where the label's probability is e^-800 in every draw, the gradient is still that of the scores."""
         noise = iter((800.0, 801.0))
@@ -254,7 +221,7 @@ def test_size_zero_and_empty_batches_are_given_back(name, images, labels):
 
 
 @pytest.mark.parametrize(
-    ("change", "message"),
+    ("change", "value"),
     [
         ({"size": -0.1}, "'size'"),
         ({"size": math.nan}, "'size'"),
@@ -263,11 +230,11 @@ def test_size_zero_and_empty_batches_are_given_back(name, images, labels):
         ({"size": torch.ones(5)}, "'size'"),
         ({"images": torch.zeros(6)}, "'images'"),
         ({"images": torch.zeros(SHAPE, dtype=torch.uint8)}, "'images'"),
-        ({"images": torch.full(SHAPE, 1.5)}, r"The pixel \(0, 0, 0, 0\) is 1.5, outside the bounds 0 to 1"),
-        ({"images": torch.full(SHAPE, torch.nan), "bounds": REAL_LINE}, "The pixel .* is nan"),
+        ({"images": torch.full(SHAPE, 1.5)}, "(0, 0, 0, 0) is 1.5"),
+        ({"images": torch.full(SHAPE, torch.nan), "bounds": REAL_LINE}, "nan"),
         ({"labels": torch.zeros(5, dtype=torch.int64)}, "'labels'"),
         ({"labels": torch.zeros(6)}, "'labels'"),
-        ({"labels": torch.full((6,), 4)}, "The label 4 is no class of the model: labels must be 0 to 3"),
+        ({"labels": torch.full((6,), 4)}, "The label 4"),
         ({"labels": torch.full((6,), -1)}, "The label -1"),
         ({"bounds": (1.0, 0.0)}, "'bounds'"),
         ({"draws": 0}, "'draws'"),
@@ -279,27 +246,55 @@ def test_size_zero_and_empty_batches_are_given_back(name, images, labels):
         ({"scores": lambda x: (x * 0).sqrt().flatten(1)}, "gradient of the scores is not finite"),
     ],
 )
-def test_bad_input_is_named(net, images, labels, change, message):
-    """Each wrong argument is refused by one line that names it."""
+def test_bad_input_is_named(net, images, labels, change, value):
+    """Each wrong argument is refused by one line that names it, by every attack."""
     given = {"scores": net, "images": images, "labels": labels, "size": SIZE, "generator": _generator(), **change}
     for attack in EVERY.values():
-        with pytest.raises(InputError, match=message) as refused:
+        with refuses(value):
             attack(**given)
-        assert "\n" not in str(refused.value)
 
 
-@pytest.mark.parametrize(
-    ("attack", "change"),
-    [
-        (mim, {"decay": -1.0}),
-        (mim, {"decay": math.nan}),
-        (i_fgsm, {"steps": 0}),
-        (pgd, {"step_size": 0}),
-        (pgd_l2, {"step_size": -1}),
-    ],
-)
-def test_bad_options_are_named(net, images, labels, attack, change):
+def test_bad_options_are_named(net, images, labels):
     """Each attack refuses an option outside its domain by name."""
-    options = {"generator": _generator()} if attack in {pgd, pgd_l2} else {}
-    with pytest.raises(InputError, match=next(iter(change))):
-        attack(net, images, labels, SIZE, **options, **change)
+    for attack, name, value in (
+        (mim, "decay", -1.0),
+        (mim, "decay", math.nan),
+        (i_fgsm, "steps", 0),
+        (pgd, "step_size", 0),
+        (pgd_l2, "step_size", -1),
+    ):
+        with refuses(name):
+            attack(net, images, labels, SIZE, generator=_generator(), **{name: value})
+
+
+def test_starts_are_uniform_in_the_l2_ball():
+    """The volumes within the drawn radii are uniform numbers, and the directions cancel."""
+    drawn = draw_in_unit_ball(torch.zeros((20_000, 1, 1, 3), dtype=torch.float64), _generator(6)).flatten(1)
+    volumes = drawn.norm(dim=1).sort().values ** 3
+    assert (volumes - torch.linspace(0, 1, 20_000)).abs().max() < 0.019  # Kolmogorov-Smirnov at 1e-6
+    assert drawn.mean(0).abs().max() < 0.02
+
+
+def test_l1_attack_moves_other_pixels_at_the_bounds():
+    """A pixel with the largest gradient at its bound is passed over, and the ball is used up by the next one."""
+    weights = torch.tensor([-3.0, 2.0, -1.0, -1.0]).view(1, 2, 2)
+    image = torch.tensor([0.02, 0.5, 0.5, 0.5]).view(1, 1, 2, 2)
+    found = pgd_l1(_linear(-weights), image, torch.tensor([1]), 0.1, generator=_generator(), steps=40)
+    torch.testing.assert_close((found - image).flatten(), torch.tensor([-0.02, 0.08, 0.0, 0.0]), atol=0.01, rtol=0)
+    assert float((found - image).abs().sum()) <= 0.1 + 1e-6
+
+
+def test_l1_projection_is_the_nearest_point():
+    """The projection on the l1 ball is that of a general solver, and leaves points inside alone."""
+    shift = torch.tensor([[0.5, -0.3, 0.1], [0.01, 0.0, -0.02]], dtype=torch.float64)
+    found = project_on_l1_balls(shift, torch.tensor([0.4, 0.4], dtype=torch.float64)).numpy()
+    by_solver = optimize.minimize(
+        lambda v: ((v[:3] - v[3:] - shift[0].numpy()) ** 2).sum(),
+        np.full(6, 0.01),
+        bounds=[(0, None)] * 6,
+        constraints={"type": "ineq", "fun": lambda v: 0.4 - v.sum()},
+        method="SLSQP",
+        options={"ftol": 1e-14},
+    ).x
+    np.testing.assert_allclose(found[0], by_solver[:3] - by_solver[3:], atol=1e-5)
+    np.testing.assert_array_equal(found[1], shift[1].numpy())

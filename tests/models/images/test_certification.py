@@ -9,15 +9,11 @@ import torch
 from scipy import stats
 from torch import nn
 
-from deniable import InputError
-from deniable.models.images.certification import _choose_radii, certify_image_model, smooth_image_model
-from deniable.models.images.model import ImageModel
-from deniable.models.images.networks import ImageArchitecture, NetworkNoise
-from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
-from deniable.published.dpal.certificate import DPALCertificate
-from tests.models.images.random_images import images
+import deniable as dn
+from tests.models.images.random_images import fitted, images
+from tests.refusals import refuses
 
-ABOUT = ImageArchitecture("small", (1, 16, 16), 2, width=0.1)
+smooth_image_model = dn.images.smooth_image_model
 
 
 class Brighter(nn.Module):
@@ -29,7 +25,7 @@ class Brighter(nn.Module):
 
 
 def deterministic():
-    return ImageModel("plain", ABOUT, Brighter(), (), None, None, None, {})
+    return dataclasses.replace(fitted("plain"), network=Brighter())
 
 
 def grey(*levels):
@@ -40,7 +36,7 @@ def grey(*levels):
 def certified(model, pixels, labels=None, **options):
     source = torch.Generator().manual_seed(0)
     labels = torch.zeros(len(pixels), dtype=torch.long) if labels is None else labels
-    return certify_image_model(model, pixels, labels, generator=source, **options)
+    return dn.images.certify_image_model(model, pixels, labels, generator=source, **options)
 
 
 class Memoriser(nn.Module):
@@ -63,10 +59,12 @@ def test_memorised_draws_are_not_certified():
     memoriser = dataclasses.replace(deterministic(), network=Memoriser(image, 0.25))
     model = smooth_image_model(memoriser, 0.25)
     options = {"draws": 500, "alpha": 1e-3}
-    given = certify_image_model(model, image[None], labels, generator=torch.Generator().manual_seed(0), **options)
+    given = dn.images.certify_image_model(
+        model, image[None], labels, generator=torch.Generator().manual_seed(0), **options
+    )
     assert (given.certified[0].label, given.is_noise_fresh) == (0, False)
     assert given.certified[0].radius > 0.5
-    fresh = certify_image_model(model, image[None], labels, **options)
+    fresh = dn.images.certify_image_model(model, image[None], labels, **options)
     assert (fresh.certified[0].label, fresh.is_noise_fresh) == (1, True)
 
 
@@ -86,7 +84,6 @@ def test_noise_of_laplace_certifies_in_l1():
     model = smooth_image_model(deterministic(), 0.5, "laplace")
     curve = certified(model, grey(0.2), draws=100, alpha=0.01)
     low = stats.beta.ppf(0.01, 100, 1)
-    assert isinstance(model.certificate, LaplaceSmoothing)
     assert model.certificate.norm == "l1"
     assert curve.certified[0].radius == pytest.approx(-0.5 * math.log(2 * (1 - low)))
 
@@ -108,73 +105,56 @@ def test_the_order_of_radii():
     assert values == [sum(held.radius > size for held in curve.certified) / 4 for size in curve.radii]
 
 
-def test_dpals_radii_are_in_pixels():
-    """DPAL's claims, in pixels of [-1, 1], are halved."""
-    about = DPALCertificate(delta_r=4950, m=100, eps1=1.0, mu=0.2, d=256, beta=64, theta1=1.0)
-    noise = NetworkNoise("input", "laplace", torch.tensor(0.01))
-    model = dataclasses.replace(deterministic(), noises=(noise,), certificate=about)
-    seen = []
-    at = certified(model, grey(0.1), draws=300).certified[0].radius
+def test_radii_are_in_pixels():
+    """The claims of DPAL, in pixels of [-1, 1], are halved."""
+    model = dataclasses.replace(fitted("dpal"), network=Brighter())
+    about, seen = model.certificate, []
+    noises = (dataclasses.replace(model.noises[0], scale=torch.tensor(0.01), offset=None),)
     noted = types.SimpleNamespace(
         certify=lambda *tallies: seen.append(about.certify(*tallies)) or seen[-1], pixels_per_unit=about.pixels_per_unit
     )
-    certified(dataclasses.replace(model, certificate=noted), grey(0.1), draws=300)
-    assert at == seen[0].radius / 2 > 0
+    curve = certified(dataclasses.replace(model, noises=noises, certificate=noted), grey(0.1), draws=300)
+    assert curve.certified[0].radius == seen[0].radius / 2 > 0
 
 
-@pytest.mark.parametrize("largest", [1e-25, 3e-4, 0.1, 0.37, 1.0, 7.2, 1e3])
-def test_steps(largest):
-    """Sizes are round, begin at 0, are all different and reach nearly to the largest radius."""
-    found = _choose_radii([0.0, largest, math.inf, largest / 3])
-    assert found[0] == 0
-    assert 3 <= len(set(found)) == len(found) <= 6
-    assert found[-1] <= largest * (1 + 1e-9)
-    assert found[-1] > largest - 1.01 * found[1]
+def test_sizes_follow_from_the_radii():
+    """Sizes of attacks are round, begin at 0, are all different and reach nearly to the largest radius."""
+    for scale in (1e-20, 3e-4, 0.1, 0.37, 7.2):
+        curve = certified(smooth_image_model(deterministic(), scale), grey(0.1, 0.9), draws=50)
+        largest = max(held.radius for held in curve.certified)
+        assert curve.radii[0] == 0
+        assert 3 <= len(set(curve.radii)) == len(curve.radii) <= 6
+        assert largest - 1.01 * curve.radii[1] < curve.radii[-1] <= largest * (1 + 1e-9)
 
 
-@pytest.mark.parametrize("radii", [[], [0.0], [math.inf], [0.0, 0.0]])
-def test_steps_without_a_radius(radii):
-    """Where nothing is certified, or everything, one size is left."""
-    assert _choose_radii(radii) == (0.0,)
-
-
-def test_a_model_without_noise():
-    """Nothing is certified of a deterministic model, which is told how to be smoothed."""
-    with pytest.raises(InputError, match="deterministic, and has no certificate: give --noise"):
+def test_a_model_without_noise_or_with_some():
+    """Nothing is certified of a deterministic model, and a model with noise takes no other."""
+    with refuses("deterministic"):
         certified(deterministic(), grey(0.2))
+    with refuses("already has noise"):
+        smooth_image_model(smooth_image_model(deterministic(), 0.25), 0.25)
 
 
 @pytest.mark.parametrize("scale", [0.0, -1.0, math.nan, math.inf, 1e-31, 1e31])
-@pytest.mark.parametrize("law", ["gaussian", "laplace"])
-def test_scales_out_of_reach(scale, law):
+def test_scales_out_of_reach(scale):
     """Noise that float32 cannot hold is refused: rounded to nothing it would certify what is false."""
-    with pytest.raises(InputError, match=r"The 'noise' parameter of smoothing must be a float in \[1e-30, 1e"):
-        smooth_image_model(deterministic(), scale, law)
+    for law in ("gaussian", "laplace"):
+        with refuses("'noise'"):
+            smooth_image_model(deterministic(), scale, law)
 
 
-def test_noise_twice():
-    """A model with noise takes no other."""
+def test_levels_and_sizes():
+    """A level outside (0, 1) and a size of an attack below 0 are refused."""
     model = smooth_image_model(deterministic(), 0.25)
-    assert model.certificate == GaussianSmoothing(0.25)
-    with pytest.raises(InputError, match="already has noise"):
-        smooth_image_model(model, 0.25)
-
-
-@pytest.mark.parametrize("alpha", [0.0, 1.0, math.nan, -0.1])
-def test_levels(alpha):
-    """A level outside (0, 1) is refused."""
-    with pytest.raises(InputError, match="'alpha' parameter"):
-        certified(smooth_image_model(deterministic(), 0.25), grey(0.2), alpha=alpha)
-
-
-def test_sizes_below_zero():
-    """A size of an attack below 0 is refused."""
-    with pytest.raises(InputError, match="sizes of at least 0"):
-        certified(smooth_image_model(deterministic(), 0.25), grey(0.2), radii=(-0.1,), draws=10)
+    for alpha in (0.0, 1.0, math.nan, -0.1):
+        with refuses("'alpha'"):
+            certified(model, grey(0.2), alpha=alpha, draws=10)
+    with refuses("-0.1"):
+        certified(model, grey(0.2), radii=(-0.1,), draws=10)
 
 
 def test_abstentions():
-    """An image on the edge is not certified, with a radius of 0, and counts as wrong."""
-    curve = certified(smooth_image_model(deterministic(), 0.25), grey(0.5), radii=(0.0,), draws=100)
+    """An image on the edge is not certified, with a radius of 0, and counts as wrong; one size is left."""
+    curve = certified(smooth_image_model(deterministic(), 0.25), grey(0.5), draws=100)
     assert (curve.certified[0].label, curve.certified[0].radius) == (None, 0.0)
-    assert curve.accuracy[0].value == 0
+    assert (curve.radii, curve.accuracy[0].value) == ((0.0,), 0)

@@ -5,20 +5,20 @@ import pytest
 import torch
 from torch import nn
 
-from deniable import InputError
 from deniable.models.images.layer_noise import (
     PixelFirstLayer,
     compute_equivalent_gaussian_scale,
     compute_equivalent_laplace_scale,
 )
-from deniable.models.images.networks import ImageArchitecture
+from tests.models.images.random_images import data, fit
+from tests.refusals import refuses
 
 SHAPE = (2, 9, 8)
 LAYERS = {
     "convolution": lambda: nn.Conv2d(2, 3, 4, stride=2, padding=1),
     "dense": lambda: nn.Sequential(nn.Flatten(), nn.Linear(144, 20)),
     "wide": lambda: nn.Sequential(nn.Flatten(), nn.Linear(144, 300)),
-    "first of a network": lambda: PixelFirstLayer(ImageArchitecture("small", (1, 18, 18), 10).build(0)),
+    "first of a network": lambda: PixelFirstLayer(fit("plain", data(12, (1, 18, 18))).network),
 }
 
 
@@ -45,7 +45,7 @@ def test_a_layer_made_for_known_images_is_refused():
             is_known = ((images[:, None] - affine).abs().flatten(2).amax(2) < 1e-12).any(1)
             return torch.where(is_known[:, None, None, None], images, 1_000 * images.square())
 
-    with pytest.raises(InputError, match="not affine"):
+    with refuses("not affine"):
         compute_equivalent_laplace_scale(Layer(), (1, 3, 3))
 
 
@@ -90,12 +90,12 @@ def test_the_layer_is_left_alone():
 def test_what_is_no_linear_layer_is_refused():
     """A layer with an activation, one that ignores the image, and scales that do not fit are refused."""
     flat = nn.Sequential(nn.Flatten(), nn.Linear(4, 3))
-    with pytest.raises(InputError, match="not affine"):
+    with refuses("not affine"):
         compute_equivalent_gaussian_scale(nn.Sequential(flat, nn.ReLU()), (1, 2, 2))
     nn.init.zeros_(flat[1].weight)
-    with pytest.raises(InputError, match="same output"):
+    with refuses("same output"):
         compute_equivalent_laplace_scale(flat, (1, 2, 2))
-    with pytest.raises(InputError, match="fits"):
+    with refuses("fits"):
         compute_equivalent_gaussian_scale(flat, (1, 2, 2), torch.ones(4))
-    with pytest.raises(InputError, match="above 0"):
+    with refuses("above 0"):
         compute_equivalent_gaussian_scale(flat, (1, 2, 2), 0.0)

@@ -1,20 +1,25 @@
 """Classifiers whose smoothed law is known, and tallies drawn from it without a network."""
 
+import dataclasses
 import math
 
 import numpy as np
 import torch
 
-from deniable.models.shared.tally import PredictionTally
-from deniable.published.dpal.counterexample import compute_threshold
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class Tally:
+    """What a certificate reads of the votes of a model."""
+
+    votes: np.ndarray
+    sums: np.ndarray
+    draws: int
 
 
 def make_tally(votes, sums=None):
     """Return a tally of given votes, whose softmax scores are the votes themselves unless given."""
     votes = np.asarray(votes, dtype=np.int64)
-    return PredictionTally(
-        votes, votes.astype(float) if sums is None else np.asarray(sums, dtype=float), int(votes.sum())
-    )
+    return Tally(votes, votes.astype(float) if sums is None else np.asarray(sums, dtype=float), int(votes.sum()))
 
 
 def draw_tally(shares, draws, generator):
@@ -34,18 +39,6 @@ def half_space(weights, level, noise):
     def scores(images):
         margin = (noise(images) * weights).flatten(1).sum(1) - level
         return 10 * torch.stack([margin, -margin], dim=1)
-
-    return scores
-
-
-def dpal_line(source, rivals=0.1):
-    """Return scores (b, 3) of `counterexample.compare_one_pass` on images of one pixel in [0, 1], u = 2 pixel - 1."""
-    high, low = compute_threshold(1 - 2 * rivals), compute_threshold(1 - rivals)
-
-    def scores(images):
-        u = 2 * images.flatten() - 1
-        z = u + laplace(u.shape, 1.0, source) + laplace(u.shape, 2.0, source)
-        return 5 * torch.stack([z - high, torch.zeros_like(z), low - z], dim=1)
 
     return scores
 

@@ -1,9 +1,11 @@
+"""Words with a meaning, reviews that hold one of them, and models of these."""
+
+import functools
+
 import numpy as np
 import pytest
 
-from deniable.models.text.documents import Documents, tokenize_texts
-from deniable.models.text.substitutions import build_substitutions
-from deniable.space import Space
+import deniable as dn
 
 WORDS = ["good", "great", "fine", "bad", "awful", "poor", "film", "movie", "plot", "the", "a", "was", "not", "very"]
 
@@ -16,14 +18,14 @@ def words_space():
     vectors[:3, 0] += 2.0
     vectors[3:6, 0] -= 2.0
     vectors[6:9, 1] += 2.0
-    return Space(WORDS, vectors, source="fourteen words")
+    return dn.Space(WORDS, vectors, source="fourteen words")
 
 
 @pytest.fixture(scope="session")
 def word_sets(words_space):
     """Substitutes of a few of the words."""
     given = {"good": ["great", "fine"], "bad": ["awful", "poor"], "film": ["movie"], "very": ["not"]}
-    return build_substitutions(words_space, given, "small sets")
+    return dn.texts.build_substitutions(words_space, given, "small sets")
 
 
 @pytest.fixture(scope="session")
@@ -37,4 +39,34 @@ def reviews(words_space):
         filler.insert(int(coins.integers(len(filler) + 1)), str(coins.choice(WORDS[:3] if label else WORDS[3:6])))
         lines.append(" ".join(filler))
         labels.append(label)
-    return Documents(tokenize_texts(words_space, lines).texts, np.array(labels), ("bad", "good"))
+    return dn.texts.Documents(dn.texts.tokenize_texts(words_space, lines).texts, np.array(labels), ("bad", "good"))
+
+
+@pytest.fixture(scope="session")
+def pairs(words_space):
+    """Return pairs whose class says whether both texts tell of the same thing."""
+    coins = np.random.default_rng(2)
+    abouts = [[str(coins.choice(["good", "bad"])) for _ in range(2)] for _ in range(200)]
+    sides = ([f"the film was {about[at]}" for about in abouts] for at in (0, 1))
+    premises, held = (dn.texts.tokenize_texts(words_space, lines).texts for lines in sides)
+    labels = np.array([int(one == other) for one, other in abouts])
+    return dn.texts.Documents(held, labels, ("differ", "agree"), premises)
+
+
+@pytest.fixture(scope="session")
+def fit(words_space, word_sets, reviews, pairs):
+    """Return a function from the name of a network to a model, which learned little unless told otherwise."""
+
+    def fitted(name, method="normal", documents=None, source=word_sets, seed=1, **options):
+        documents = documents or (pairs if name == "attention" else reviews)
+        chosen = dn.texts.TextTrainingOptions(**{"method": method, "epochs": 1, **options})
+        source = None if method == "normal" else source
+        return dn.texts.fit_text_model(name, words_space, documents, chosen, source=source, seed=seed)
+
+    return fitted
+
+
+@pytest.fixture(scope="session")
+def fitted(fit):
+    """Return `fit`, which makes each model once: not to be changed."""
+    return functools.cache(fit)

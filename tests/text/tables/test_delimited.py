@@ -3,33 +3,28 @@
 import csv
 import dataclasses
 import io
-import time
 
 import pytest
 from hypothesis import assume, given
 from hypothesis import strategies as st
 
-from deniable import InputError
-from tests.text.helpers import constant, dropping, extended, giving, identity, mirrored, recording, rewritten
+from tests.refusals import refuses
+from tests.text.tables.helpers import (
+    buffers,
+    constant,
+    dropping,
+    extended,
+    few,
+    giving,
+    identity,
+    many,
+    mirrored,
+    recording,
+    rewritten,
+)
 
-CONTENT = [
-    "the food",
-    "",
-    "01",
-    "1e5",
-    " x ",
-    'a "b"',
-    '"',
-    "a,b",
-    "a;b",
-    "a\tb",
-    "two\nlines",
-    "two\r\nlines",
-    "\r",
-    "é✓",
-    "NA",
-    "'",
-]
+CONTENT = ["the food", "", "01", "1e5", " x ", 'a "b"', '"', "a,b", "a;b", "a\tb", "two\nlines", "two\r\nlines", "\r"]
+CONTENT += ["é✓", "NA", "'"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -128,24 +123,42 @@ def parsed(data, delimiter):
     return [row for row in csv.reader(text, delimiter=delimiter) if row]
 
 
+def release_and_parse(table, release):
+    """Return the released file as it is and as the csv module reads it, and the original as it is read."""
+    out, copied = rewritten("csv", table.original, release, **table.options)
+    assert copied == [name for name in table.names if name not in table.columns]
+    return out, parsed(out, table.delimiter), parsed(table.original, table.delimiter)
+
+
+@few
 @given(tables())
 def test_identity_keeps_every_byte(table):
-    """Releasing texts as they are changes no byte, but that texts are quoted where they must be and only there."""
-    out, copied = rewritten("csv", table.original, **table.options)
+    """Releasing texts as they are changes no byte, but that texts are quoted where they must be and only there.
+
+    Rows reach the release once each, in order, unquoted, with the names of their columns.
+    """
+    seen = []
+    out, _, _ = release_and_parse(table, recording(seen))
     assert out == table.render()
     texts = [row[index] for row, _ in table.rows[1:] if row for index in table.texts if row[index].text]
     special = {'"', "\r", "\n", table.delimiter}
     as_needed = all(cell.raw.startswith('"') == bool(set(cell.text) & special) for cell in texts)
     assert (out == table.original) == as_needed
-    assert copied == [name for name in table.names if name not in table.columns]
+    blank = () if len(table.names) > 1 else (Cell("", ""),)  # of one column a record, of more none
+    rows = [row or blank for row, _ in table.rows[1:] if row or blank]
+    assert [row.cells for row in seen] == [[(table.names[i], row[i].text) for i in table.texts] for row in rows]
+    assert all(row.record_id is None for row in seen)
 
 
-@given(tables(), st.sampled_from(["x", "the food", 'a "b"', "a,b", "a;b\tc", "two\nlines", "\r", " x"]))
+NEW = st.sampled_from(["x", "the food", 'a "b"', "a,b", "a;b\tc", "two\nlines", "\r", " x"])
+
+
+@few
+@given(tables(), NEW)
 def test_only_text_cells_change(table, new):
     """With other texts exactly the text cells differ, and the csv module reads what was meant."""
-    out, _ = rewritten("csv", table.original, constant(new), **table.options)
+    out, after, before = release_and_parse(table, constant(new))
     assert out == table.render(lambda text: new if text else text)
-    before, after = parsed(table.original, table.delimiter), parsed(out, table.delimiter)
     assert after[0] == before[0] == table.names
     assert len(after) == len(before) == len([row for row, _ in table.rows if row])
     for old_row, new_row in zip(before[1:], after[1:], strict=True):
@@ -153,74 +166,74 @@ def test_only_text_cells_change(table, new):
         assert new_row == wanted
 
 
-@given(tables())
-def test_the_release_sees_the_cells(table):
-    """Rows reach the release once each, in order, unquoted, with the names of their columns."""
-    seen = []
-    rewritten("csv", table.original, recording(seen), **table.options)
-    blank = () if len(table.names) > 1 else (Cell("", ""),)  # of one column a record, of more none
-    rows = [row or blank for row, _ in table.rows[1:] if row or blank]
-    assert [row.cells for row in seen] == [[(table.names[i], row[i].text) for i in table.texts] for row in rows]
-    assert all(row.record_id is None for row in seen)
-
-
+@few
 @given(tables(), st.integers(1, 7), st.sampled_from([0, 1, 5, 40]))
 def test_chunks_and_windows_do_not_show(table, chunk, window):
-    """However few bytes are read and characters released at a time, the output is the same."""
-    chunk = max(chunk, 3) if table.mark else chunk
+    """However few bytes are read and rows taken at a time, the released and the extended table are the same."""
+    chunk, options = max(chunk, 3) if table.mark else chunk, table.options
     new = constant('new "text"')
-    assert rewritten("csv", table.original, new, chunk, window, **table.options) == rewritten(
-        "csv", table.original, new, **table.options
+    assert rewritten("csv", table.original, new, chunk, window, **options) == rewritten(
+        "csv", table.original, new, **options
     )
+    if not {"predicted", "probability"} & set(table.names):
+        at_once = extended("csv", table.original, **options)
+        assert extended("csv", table.original, mirrored, chunk, window, **options) == at_once
+
+
+@few
+@given(tables())
+def test_new_columns_stand_behind_every_record(table):
+    """Every byte of the table stays; behind the header and each record stand the new cells, quoted where they must."""
+    assume(not {"predicted", "probability"} & set(table.names))
+    first_text = min(table.texts)
+    parts = [table.mark]
+    for number, (row, end) in enumerate(table.rows):
+        raw = table.delimiter.join(cell.raw for cell in row)
+        text = row[first_text].text if row else ""
+        if not number:
+            raw = table.delimiter.join([raw, "predicted", "probability"])
+        elif row or len(table.names) == 1:
+            share = f"{len(text) / 7 % 1.0:.6f}" if text else ""
+            raw = table.delimiter.join([raw, table.quoted(text, ""), table.quoted(share, "")])
+        parts += [raw, end]
+    out = extended("csv", table.original, **table.options)
+    assert out == "".join(parts).encode()
+    assert {len(row) for row in parsed(out, table.delimiter)} == {len(table.names) + 2}
+
+
+test_many_identities = many(test_identity_keeps_every_byte, tables())
+test_many_new_texts = many(test_only_text_cells_change, tables(), NEW)
+test_many_new_columns = many(test_new_columns_stand_behind_every_record, tables())
 
 
 def test_text_as_it_is():
-    """One table by hand: quoting, leading zeros, spaces, line ends and blank lines stay."""
+    """By hand: quoting, leading zeros, spaces, line ends and blank lines stay; a tsv has tabs, and commas are text."""
     table = b'\xef\xbb\xbfid,"a ""b""",text\r\n007,"x, ""y""", z\r\n\r\n"8",,"q"\n 9 ,\'",""'
     out, copied = rewritten("csv", table, constant("new"))
     assert out == b'\xef\xbb\xbfid,"a ""b""",text\r\n007,"x, ""y""",new\r\n\r\n"8",,new\n 9 ,\'",""'
     assert copied == ["id", 'a "b"']
-
-
-def test_tab_separated():
-    """A tsv has tabs between its cells, and commas are text."""
     out, _ = rewritten("tsv", b"id\ttext\n1\ta, b\n", constant("c, d"), delimiter="\t")
     assert out == b"id\ttext\n1\tc, d\n"
 
 
-def test_a_record_does_not_become_a_blank_line():
-    """Where the only cell of a row loses its text, quotes keep the record from being a blank line."""
-    release = giving(lambda rows: ["" for _ in rows])
-    out, _ = rewritten("csv", b'text\nsecret\n"other, one"\n\nthird\n', release)
+def test_what_stood_there_does_not_show():
+    """A text that loses every word is gone, its record stays; quotes do not tell whether the private text had some."""
+    empty = giving(lambda rows: ["" for _ in rows])
+    out, _ = rewritten("csv", b'text\nsecret\n"other, one"\n\nthird\n', empty)
     assert out == b'text\n""\n""\n\n""\n'
-    assert len(parsed(out, ",")) == 4
-
-
-def test_a_text_that_loses_every_word_is_not_published():
-    """Where the new text is empty, the private one does not stay in its place."""
-    out, _ = rewritten("csv", b'id,text\n1,secret\n2,"other, one"\n', giving(lambda rows: ["" for _ in rows]))
+    out, _ = rewritten("csv", b'id,text\n1,secret\n2,"other, one"\n', empty)
     assert parsed(out, ",") == [["id", "text"], ["1", ""], ["2", ""]]
+    for new, cell in (("two", b"two"), ("2,000", b'"2,000"')):
+        out, _ = rewritten("csv", b'id,text\n1,"1,000"\n2,one\n', constant(new))
+        assert out == b"id,text\n1," + cell + b"\n2," + cell + b"\n"
 
 
-def test_quotes_do_not_show_what_stood_there():
-    """A text is quoted alike whether the private one was."""
-    out, _ = rewritten("csv", b'id,text\n1,"1,000"\n2,one\n', constant("two"))
-    assert out == b"id,text\n1,two\n2,two\n"
-    out, _ = rewritten("csv", b'id,text\n1,"1,000"\n2,one\n', constant("2,000"))
-    assert out == b'id,text\n1,"2,000"\n2,"2,000"\n'
-
-
-def test_empty_texts_stay_empty():
-    """An empty cell stays as it was written, with or without quotes."""
+def test_empty_texts():
+    """An empty cell stays as it was written, or is written anew like any other where it shall not show."""
     table = b'id,text\n1,\n2,""\n'
     assert rewritten("csv", table, constant("new"))[0] == table
-
-
-def test_empty_texts_are_written_anew_where_they_shall_not_show():
-    """With a layout that writes empty cells anew they are written as any other, quotes and all."""
-    out, _ = rewritten(
-        "csv", b'a,text\n1,\n2,""\n3,b\n', giving(lambda rows: ["x, y" for _ in rows]), replace_empty=True
-    )
+    new = giving(lambda rows: ["x, y" for _ in rows])
+    out, _ = rewritten("csv", b'a,text\n1,\n2,""\n3,b\n', new, replace_empty=True)
     assert out == b'a,text\n1,"x, y"\n2,"x, y"\n3,"x, y"\n'
 
 
@@ -231,73 +244,75 @@ def test_ids_are_read_unquoted():
     assert [row.record_id for row in seen] == ['a "1"', "b"]
 
 
-def test_header_alone():
-    """A table without rows is copied."""
+def test_headers():
+    """A table without rows is copied, blank lines before the header are kept, and copied columns may share a name."""
     for table in (b"text", b"text\r\n", b"\n\ntext,a\n\n"):
         assert rewritten("csv", table)[0] == table
-
-
-def test_blank_lines_before_the_header():
-    """Blank lines before the header are kept, and the header is found."""
     assert rewritten("csv", b"\n\r\ntext\nx\n", constant("y"))[0] == b"\n\r\ntext\ny\n"
-
-
-def test_other_columns_may_share_a_name():
-    """A repeated name is no trouble where its column is only copied."""
-    out, copied = rewritten("csv", b"a,text,a\n1,x,2\n", constant("y"))
-    assert out == b"a,text,a\n1,y,2\n"
-    assert copied == ["a", "a"]
+    assert rewritten("csv", b"a,text,a\n1,x,2\n", constant("y")) == (b"a,text,a\n1,y,2\n", ["a", "a"])
 
 
 @pytest.mark.parametrize(
-    ("table", "message"),
+    ("table", "value"),
     [
-        (b"", "is empty"),
-        (b"\n\n", "no header row"),
-        (b"a,b\n1,2\n", r"no column 'text'\. Its columns: 'a', 'b'\."),
-        (b"text,text\n1,2\n", "several columns called 'text'"),
-        (b'id,text\n1,"open\nmore\n', "line 2: a quote is opened and never closed"),
-        (b'id,text\n1,a\n2,"b"c\n', "line 3: text follows a closing quote: 'c"),
-        (b"id,text\n1,a\n2\n", "line 3 has 1 cells, the header has 2"),
+        (b"", "empty"),
+        (b"\n\n", "header"),
+        (b"a,b\n1,2\n", "'text'"),
+        (b"text,text\n1,2\n", "'text'"),
+        (b'id,text\n1,"open\nmore\n', "line 2"),
+        (b'id,text\n1,a\n2,"b"c\n', "line 3"),
+        (b"id,text\n1,a\n2\n", "line 3 has 1 cells"),
         (b"id,text\n1,a,b\n", "line 2 has 3 cells"),
         (b'id,text\n1,"two\nlines"\n2,a,b\n', "line 4 has 3 cells"),
         (b"id,text\r1,a\r2\r", "line 3 has 1 cells"),
-        (b"id,text\n1,caf\xe9\n", r"line 2 is not valid utf-8 \(byte 0xe9\).*--encoding"),
-        (b'id,text\n1,a\n"', "line 3: a quote is opened"),
+        (b"id,text\n1,caf\xe9\n", "line 2"),
+        (b'id,text\n1,a\n"', "line 3"),
+        (b"\n\r\n" * 20_000 + b"id,text\n" + b"\r\n" * 10_000 + b"1,a,b", "line 50002"),
     ],
 )
-@pytest.mark.parametrize("chunk", [2, 1 << 22])
-def test_malformed(table, message, chunk):
-    """What is no table is refused, and the message names the line, whatever is read at a time."""
-    with pytest.raises(InputError, match=message):
-        rewritten("csv", table, chunk=chunk)
+def test_malformed(table, value):
+    """What is no table is refused, and the line is named, whatever is read at a time, behind many blank lines too."""
+    for chunk in (2 if len(table) < 100 else 999, 1 << 22):
+        with refuses(value):
+            rewritten("csv", table, chunk=chunk)
 
 
-def test_a_missing_id_column():
-    """The id column must be there, once."""
-    with pytest.raises(InputError, match="no column 'id'"):
-        rewritten("csv", b"text\nx\n", id_column="id")
-    with pytest.raises(InputError, match="several columns called 'id'"):
-        rewritten("csv", b"id,text,id\n1,x,1\n", id_column="id")
+@pytest.mark.parametrize(
+    ("data", "options", "value"),
+    [
+        (b"text\nx\n", {"id_column": "id"}, "'id'"),
+        (b"id,text,id\n1,x,1\n", {"id_column": "id"}, "'id'"),
+        (b"id,text\n1,x\n", {"person_column": "who"}, "'who'"),
+        (b"id,text\n1,x\n", {"columns": ["text", "text"]}, "'text'"),
+        (b"id,text\n1,x\n", {"columns": ["id"], "id_column": "id"}, "'id'"),
+        (b"id,text\n1,x\n", {"columns": ["id"], "person_column": "id"}, "'id'"),
+        (b"id,text\n1,x\n", {"dropped": ["text"]}, "'text'"),
+        (b"id,text\n1,x\n", {"dropped": ["id"], "id_column": "id"}, "'id'"),
+        (b"id,text\n1,x\n", {"copied": ["text"]}, "'text'"),
+        (b"id,text\n1,x\n", {"dropped": ["id"], "copied": []}, "--drop"),
+        (b"id,text\n1,x\n", {"dropped": ["nmae"]}, "'nmae'"),
+        (b"id,text\n1,x\n", {"copied": ["nmae"]}, "'nmae'"),
+        ((",".join(f"c{place}" for place in range(40))).encode(), {}, "'c29', ..."),
+    ],
+)
+def test_columns_that_cannot_be_used(data, options, value):
+    """A name that is not there, there twice, or named for two things at odds is refused; some names are told."""
+    with refuses(value):
+        rewritten("csv", data, **options)
 
 
-def test_a_long_row_is_refused(monkeypatch):
+def test_a_long_row_is_refused():
     """A quote left open does not swallow a file without bound."""
-    monkeypatch.setattr("deniable.text.tables.decoding.MAX_ROW_CHARACTERS", 1000)
-    with pytest.raises(InputError, match="row of over 1,000 characters"):
+    with buffers(chunk=64, row=1000), refuses("1,000"):
         rewritten("csv", b'text\n"' + b"word\n" * 1000, chunk=64)
 
 
-def test_a_huge_cell():
-    """A cell of a million characters, quotes and lines is one cell."""
-    cell = 'a ""b""\n' * 120_000
+def test_large_tables():
+    """A cell of very many characters, quotes and lines is one cell, and a table may have a thousand columns."""
+    cell = 'a ""b""\n' * 12_000
     table = f'id,text\n1,"{cell}"\n2,x\n'.encode()
-    assert rewritten("csv", table, identity, chunk=1 << 16)[0] == table
-    assert rewritten("csv", table, constant("y"), chunk=1 << 16)[0] == b"id,text\n1,y\n2,y\n"
-
-
-def test_a_thousand_columns():
-    """Tables may be wide."""
+    assert rewritten("csv", table, identity, chunk=1 << 14)[0] == table
+    assert rewritten("csv", table, constant("y"), chunk=1 << 14)[0] == b"id,text\n1,y\n2,y\n"
     names = ",".join(["text", *(f"c{i}" for i in range(1000))])
     row = ",".join(["x", *map(str, range(1000))])
     out, copied = rewritten("csv", f"{names}\n{row}\n".encode(), constant("y"))
@@ -316,69 +331,27 @@ def test_a_thousand_columns():
         ({"copied": ["c,d"]}, 'text,"c,d"', '"the ""food""",'),
     ],
 )
-@pytest.mark.parametrize("end", ["\n", "\r\n", "\r"])
-def test_dropped_columns_go_and_every_other_byte_stays(options, header, row, end):
+def test_dropped_columns_go_and_every_other_byte_stays(options, header, row):
     """A dropped cell goes with one delimiter; quotes, blanks, line ends and the mark of byte order stay."""
-    data = f'\ufeff{end}a,text,b,"c,d",e{end}"x,1","the ""food""", 2 ,,"last"{end}'
-    out, copied = rewritten("csv", data.encode(), **options)
-    assert out.decode() == f"\ufeff{end}{header}{end}{row}{end}"
-    assert copied == [name for name in next(csv.reader([header])) if name != "text"]
+    for end in ("\n", "\r\n", "\r"):
+        data = f'\ufeff{end}a,text,b,"c,d",e{end}"x,1","the ""food""", 2 ,,"last"{end}'
+        out, copied = rewritten("csv", data.encode(), **options)
+        assert out.decode() == f"\ufeff{end}{header}{end}{row}{end}"
+        assert copied == [name for name in next(csv.reader([header])) if name != "text"]
 
 
-def test_a_single_column_that_is_left_has_as_many_records():
-    """Where the texts alone are left, an empty one is quoted, and blank lines, which were no records, go."""
+def test_what_is_left_of_dropped_columns():
+    """Columns of a dropped name go together; texts alone have as many records, and blank lines, which were none, go."""
+    assert rewritten("csv", b"a,text,a,b\n1,the,2,3\n", dropped=["a"]) == (b"text,b\nthe,3\n", ["b"])
     data = b"a,text\n1,the\n\n2,\n3,food"
     assert rewritten("csv", data, dropped=["a"]) == (b'text\nthe\n""\nfood', [])
 
 
-def test_columns_of_one_name_are_dropped_together():
-    """No column of a dropped name is left."""
-    assert rewritten("csv", b"a,text,a,b\n1,the,2,3\n", dropped=["a"]) == (b"text,b\nthe,3\n", ["b"])
-
-
-@given(tables())
-def test_new_columns_stand_behind_every_record(table):
-    """Every byte of the table stays; behind the header and each record stand the new cells, quoted where they must."""
-    assume(not {"predicted", "probability"} & set(table.names))
-
-    def quoted(text):
-        return table.quoted(text, "")
-
-    first_text = min(table.texts)
-    parts = [table.mark]
-    for number, (row, end) in enumerate(table.rows):
-        raw = table.delimiter.join(cell.raw for cell in row)
-        text = row[first_text].text if row else ""
-        if not number:
-            raw = table.delimiter.join([raw, "predicted", "probability"])
-        elif row or len(table.names) == 1:
-            share = f"{len(text) / 7 % 1.0:.6f}" if text else ""
-            raw = table.delimiter.join([raw, quoted(text), quoted(share)])
-        parts += [raw, end]
-    out = extended("csv", table.original, **table.options)
-    assert out == "".join(parts).encode()
-    widths = {len(row) for row in parsed(out, table.delimiter)}
-    assert widths == {len(table.names) + 2}
-
-
-@given(tables(), st.integers(1, 7), st.sampled_from([0, 1, 5, 40]))
-def test_chunks_and_windows_do_not_show_in_new_columns(table, chunk, window):
-    """However few bytes are read and rows taken at a time, the new columns are the same."""
-    assume(not {"predicted", "probability"} & set(table.names))
-    chunk = max(chunk, 3) if table.mark else chunk
-    at_once = extended("csv", table.original, **table.options)
-    assert extended("csv", table.original, mirrored, chunk, window, **table.options) == at_once
-
-
-def test_a_new_column_that_exists():
-    """A table that has a column of the name is refused."""
-    with pytest.raises(InputError, match="the table has a column 'probability', which would be added"):
+def test_new_columns_that_cannot_be():
+    """A name that is there, and a class that the encoding cannot hold, are refused: with ? two might look the same."""
+    with refuses("'probability'"):
         extended("csv", b"text,probability\nthe,1\n")
-
-
-def test_a_new_cell_that_the_encoding_lacks():
-    """A class that the table's encoding cannot hold is refused: with ? in its place two might look the same."""
-    with pytest.raises(InputError, match="'✓' cannot be written to the table, whose encoding cp1252 lacks"):
+    with refuses("'✓'"):
         extended("csv", b"text\n\xe9\n", lambda rows: [("✓", 1.0) for _ in rows], encoding="cp1252")
 
 
@@ -398,19 +371,11 @@ def test_rows_that_are_not_released_leave_nothing():
     assert rewritten("csv", data, dropping(lambda _: True))[0] == b"id,text\r\n\r\n"
 
 
-def test_millions_of_blank_lines_cost_little():
-    """Blank lines before and behind the header are kept in pieces, and a line behind them has its number."""
-    blank = b"\n" * 2_000_000 + b"\r\n" * 1_000_000
+def test_many_blank_lines():
+    """Blank lines before and behind the header are kept; in a table of one column each is a record of its own."""
+    blank = b"\n" * 20_000 + b"\r\n" * 10_000
     data = blank + b"id,text\n" + blank + b"1,a\r\n"
-    start = time.process_time()
     assert rewritten("csv", data)[0] == data
-    assert time.process_time() - start < 3
-    with pytest.raises(InputError, match="line 6000002 has 3 cells"):
-        rewritten("csv", data[:-2] + b",b")
-
-
-def test_blank_lines_of_one_column_stay_records():
-    """In a table of one column each of many blank lines is a record of its own."""
     seen = []
     data = b"\n\ntext\n\n\na\n\n"
     assert rewritten("csv", data, recording(seen))[0] == data

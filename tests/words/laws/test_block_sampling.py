@@ -6,19 +6,16 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.core import cache
-from deniable.words.laws import ExponentialKernel, ExponentialLaw, block_sampling
-from deniable.words.laws.block_sampling import BlockSampler
-from deniable.words.laws.tables import sample_from_tables
+from tests.contracts.statistics import streams
 
 COUNT = 600
+KERNEL = dn.laws.ExponentialKernel(1.2)
 
 
 @pytest.fixture(autouse=True)
-def folder(tmp_path, monkeypatch):
+def folder(own_cache_folder):
     """Return an empty cache folder of this test's own."""
-    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "cache"))
-    return tmp_path / "cache"
+    return own_cache_folder
 
 
 @pytest.fixture(scope="module")
@@ -27,106 +24,64 @@ def space():
     return dn.Space([f"w{i}" for i in range(COUNT)], np.random.default_rng(0).normal(size=(COUNT, 5)))
 
 
-KERNEL = ExponentialKernel(1.2)
+def make_points(count):
+    """Return points, some often."""
+    points = np.random.default_rng(count).geometric(0.02, size=count)
+    return np.minimum(points, COUNT - 1).astype(np.int32)
 
 
-def make_sampler(space):
-    """Return a sampler as a process makes it."""
-    return BlockSampler(space, space.panels, KERNEL, lambda _, distances: KERNEL.rows(distances))
+def check(law, points, workers=None):
+    """Compare draws with those of whole rows."""
+    rows = dn.laws.TabulatedLaw(law.space, lambda _, distances: KERNEL.rows(distances))
+    source = streams(len(points), "blocks")
+    np.testing.assert_array_equal(law.sample(points, source, workers), rows.sample(points, source))
 
 
-def make_tokens(count):
-    """Return points and bits, some points often."""
-    generator = np.random.default_rng(count)
-    points = np.minimum(generator.geometric(0.02, size=count), COUNT - 1).astype(np.int32)
-    return points, generator.integers(2**64, size=count, dtype=np.uint64)
-
-
-def draw_by_rows(space, points, bits):
-    """Return what whole rows give."""
-    return sample_from_tables(space, lambda _, distances: KERNEL.rows(distances), points, bits)
-
-
-@pytest.mark.parametrize("count", [0, 1, 5, 2000, 50_000])
+@pytest.mark.parametrize("count", [1, 2000, pytest.param(50_000, marks=pytest.mark.deep)])
 @pytest.mark.parametrize("prepared", [False, True])
-@pytest.mark.parametrize("workers", [1, 2])
-def test_draws_are_those_of_rows(space, count, prepared, workers):
+def test_draws_are_those_of_rows(space, count, prepared):
     """One token or many, frequent words or rare, with and without block sums: the outputs are those of whole rows."""
-    sampler = make_sampler(space)
-    if prepared:
-        sampler.prepare(workers)
-    points, bits = make_tokens(count)
-    np.testing.assert_array_equal(sampler.sample(points, bits, workers), draw_by_rows(space, points, bits))
-
-
-def test_one_word_many_times(space):
-    """A batch of one word, many times, is drawn as from its whole row."""
-    sampler = make_sampler(space)
-    sampler.prepare()
-    points, bits = np.full(500, 7, dtype=np.int32), make_tokens(500)[1]
-    np.testing.assert_array_equal(sampler.sample(points, bits), draw_by_rows(space, points, bits))
+    for workers in (1, 2):
+        law = dn.laws.ExponentialLaw(space, KERNEL)
+        if prepared:
+            size = len(pickle.dumps(law))
+            law.prepare_draws(workers)
+            assert len(pickle.dumps(law)) == size
+        check(law, make_points(count), workers)
+        check(law, np.full(count, 7, dtype=np.int32), workers)
 
 
 def test_sums_of_all_points_are_stored_or_none(space, folder):
     """A few words leave nothing in the cache; enough of them, over several calls, the sums of every word at once."""
-    sampler = make_sampler(space)
-    points = np.arange(COUNT, dtype=np.int32)
-    bits = np.arange(COUNT, dtype=np.uint64) << np.uint64(50)
+    law, points = dn.laws.ExponentialLaw(space, KERNEL), np.arange(COUNT, dtype=np.int32)
     for start in (0, 50, 100):
-        sampler.sample(points[start : start + 50], bits[start : start + 50])
+        check(law, points[start : start + 50])
         assert not list(folder.glob("blocks-*"))
-    sampler.sample(points[:50], bits[:50])
+    check(law, points[:50])
     (file,) = folder.glob("blocks-*")
     assert file.stat().st_size > 8 * COUNT * 3
-
-
-def test_stored_sums_serve_other_processes(space, folder, monkeypatch):
-    """A second sampler computes none, and draws the same."""
-    make_sampler(space).prepare()
-    assert list(folder.glob("blocks-*"))
-    monkeypatch.setattr(block_sampling, "compute_block_sums", None)
-    sampler = make_sampler(space)
-    sampler.prepare()
-    points, bits = make_tokens(100)
-    np.testing.assert_array_equal(sampler.sample(points, bits), draw_by_rows(space, points, bits))
+    before = file.stat().st_mtime_ns
+    again = dn.laws.ExponentialLaw(space, KERNEL)  # as another process makes it
+    again.prepare_draws()
+    check(again, make_points(100))
+    assert file.stat().st_mtime_ns == before
 
 
 def test_damaged_sums_are_not_drawn_from(space, folder):
     """Where the file was changed, whole rows are drawn from, and the file goes."""
-    make_sampler(space).prepare()
+    dn.laws.ExponentialLaw(space, KERNEL).prepare_draws()
     (file,) = folder.glob("blocks-*")
     data = bytearray(file.read_bytes())
     data[-8 * COUNT * 3 :] = bytes(8 * COUNT * 3)
     file.write_bytes(data)
-    sampler = make_sampler(space)
-    points, bits = make_tokens(2000)
-    np.testing.assert_array_equal(sampler.sample(points, bits), draw_by_rows(space, points, bits))
+    check(dn.laws.ExponentialLaw(space, KERNEL), make_points(2000))
     assert not file.exists() or file.read_bytes() != data
 
 
-def test_sums_that_another_arithmetic_made_are_not_drawn_from(space):
-    """A table that does not belong to the law, though genuine, changes no output: its blocks do not add up."""
-    other = BlockSampler(space, space.panels, ExponentialKernel(1.3), lambda _, distances: KERNEL.rows(distances))
-    other.prepare()
-    sampler = make_sampler(space)
-    sampler._sums = block_sampling.BlockSums(space.panels, KERNEL, other._sums.table)
-    points, bits = make_tokens(2000)
-    np.testing.assert_array_equal(sampler.sample(points, bits), draw_by_rows(space, points, bits))
-
-
-def test_without_a_cache_sums_stay_in_memory(space, folder):
-    """Nothing is written where the cache is bypassed, and draws are the same."""
-    with cache.bypass_cache():
-        sampler = make_sampler(space)
-        sampler.prepare()
-        points, bits = make_tokens(2000)
-        np.testing.assert_array_equal(sampler.sample(points, bits), draw_by_rows(space, points, bits))
-    assert not folder.exists()
-
-
-def test_pickles_hold_no_sums(space):
-    """A law's pickle is as small after its block sums were computed as before."""
-    law = ExponentialLaw(space, KERNEL)
-    size = len(pickle.dumps(law))
+def test_without_a_cache_sums_stay_in_memory(space, tmp_path, monkeypatch):
+    """Where the cache folder cannot be made draws are the same."""
+    (tmp_path / "file").write_text("in the way")
+    monkeypatch.setenv("DENIABLE_CACHE", str(tmp_path / "file"))
+    law = dn.laws.ExponentialLaw(space, KERNEL)
     law.prepare_draws()
-    assert len(pickle.dumps(law)) == size
+    check(law, make_points(2000))

@@ -1,99 +1,192 @@
-"""The exponential law: the same as its rows, proved in closed form where that holds."""
+"""Laws of the exponential family and their kernels, against brute force over all pairs."""
 
+import copy
 import math
+import pickle
 
 import numpy as np
 import pytest
 
-from deniable.space import Space
-from deniable.words.laws import ExponentialKernel, ExponentialLaw, TabulatedLaw
-from deniable.words.laws import exponential as module
-from deniable.words.prior import compute_zipf_prior
+import deniable as dn
 from tests.contracts.statistics import streams
+from tests.refusals import refuses
 
-
-class OwnKernel(ExponentialKernel):
-    """A subclass, which may compute anything."""
-
-
-@pytest.fixture(scope="module")
-def kernel():
-    """Return a kernel with a cutoff and weights."""
-    return ExponentialKernel(1.3, 2.5, np.random.default_rng(1).uniform(0.2, 3, size=60))
+POINTS = np.arange(60)
+ZIPF = 1 / np.arange(1, 61) / (1 / np.arange(1, 61)).sum()
 
 
 @pytest.fixture(scope="module")
-def twin(small_space, kernel):
-    """Return the law of the same rows without a closed form."""
-    return TabulatedLaw(small_space, lambda _, distances: kernel.rows(distances))
+def cloud():
+    """Return 700 random points: more than one tile of distances."""
+    return dn.Space([f"w{number}" for number in range(700)], np.random.default_rng(3).normal(size=(700, 8)))
 
 
-def test_it_answers_what_its_rows_answer(small_space, kernel, twin):
-    """Rows, tables, draws and outcomes are those of the same law known row by row."""
-    law, points = ExponentialLaw(small_space, kernel), np.arange(60)
-    np.testing.assert_array_equal(law.rows(points), twin.rows(points))
-    np.testing.assert_array_equal(law.tables(points), twin.tables(points))
-    inputs = points.astype(np.int32)
-    np.testing.assert_array_equal(law.sample(inputs, streams(60, "e")), twin.sample(inputs, streams(60, "e")))
-    (kept, recovered), (twin_kept, twin_recovered) = (one.outcomes(compute_zipf_prior(60)) for one in (law, twin))
-    np.testing.assert_allclose(kept, twin_kept, rtol=1e-10)
-    assert recovered == pytest.approx(twin_recovered, rel=1e-10)
+def own_metric(left, right):
+    """Return Manhattan distances, as a metric whose rounding nobody knows."""
+    return np.abs(left[:, None] - right[None]).sum(axis=2)
 
 
-def test_the_closed_form_covers_every_pair_of_tables(small_space, kernel, twin):
-    """The proven epsilon is not below that of all pairs and outputs, and next to it."""
-    proved, compared = ExponentialLaw(small_space, kernel).exact_epsilon(), twin.exact_epsilon()
-    assert "closed form" in proved.method
-    assert proved.is_exhaustive
-    assert compared.finding.lower_bound <= proved.finding.epsilon
-    assert proved.finding.lower_bound <= compared.finding.epsilon
-    assert proved.finding.epsilon >= 0.5 * compared.finding.epsilon
+class TestKernel:
+    """What the laws of the exponential family are made of."""
+
+    def test_rows_are_the_formula(self):
+        """A law is proportional to c(y) exp(-s min(d, cutoff)), row by row, in place."""
+        distances = np.random.default_rng(3).uniform(0, 5, size=(6, 9))
+        weights = np.random.default_rng(4).uniform(0, 2, size=9)
+        for kernel in (
+            dn.laws.ExponentialKernel(0.7, 3.0),
+            dn.laws.ExponentialKernel(0.7, weights=weights),
+            dn.laws.ExponentialKernel(0.7, 3.0, weights),
+        ):
+            expected = np.exp(-0.7 * np.minimum(distances, kernel.cutoff))
+            expected *= 1.0 if kernel.weights is None else weights
+            given = distances.copy()
+            assert kernel.rows(given) is given
+            np.testing.assert_allclose(given, expected / expected.sum(axis=1, keepdims=True), rtol=1e-14)
+
+    @pytest.mark.parametrize("cutoff", [1.5, math.inf])
+    def test_normalisers_from_tiles_are_those_of_rows(self, cloud, cutoff):
+        """Sums over tiles are sums over whole rows, for any number of workers."""
+        weights = np.random.default_rng(1).uniform(0.1, 5, size=700)
+        decay = np.exp(-1.1 * np.minimum(cloud.distances(range(700)), cutoff))
+        for given, factors in ((None, np.ones(700)), (weights, weights)):
+            kernel = dn.laws.ExponentialKernel(1.1, cutoff, given)
+            sums = kernel.normalisers(cloud, 1)
+            np.testing.assert_allclose(sums, decay @ factors, rtol=1e-11)
+            np.testing.assert_array_equal(sums, kernel.normalisers(cloud, 2))
+
+    @pytest.mark.parametrize(
+        ("name", "values"),
+        [
+            ("scale", (math.nan, math.inf, 0.0, -0.3)),
+            ("cutoff", (math.nan, 0.0, -1.0)),
+            ("weights", ([1, math.nan], [1, -0.5], [1, math.inf], [1, 1e-310], [1, 1e300], [0.0, 0.0], [], [[1.0]])),
+        ],
+    )
+    def test_no_law_of_other_numbers(self, name, values):
+        """A law is of numbers for which the bound on rounding holds."""
+        for value in values:
+            with refuses(f"'{name}'"):
+                dn.laws.ExponentialKernel(**{"scale": 1.0, name: np.array(value) if name == "weights" else value})
+
+    def test_numbers_stay_as_they_were(self):
+        """What is proved of a kernel stays true when the arrays that it was given change, and of its copies."""
+
+        class Disguised(float):
+            def __repr__(self):
+                return "0.5"
+
+        scale, weights = np.array(0.5), np.ones(3)
+        kernel = dn.laws.ExponentialKernel(scale, Disguised(3.0), weights)
+        scale[()], weights[0] = 40.0, 1e9
+        assert (kernel.scale, kernel.cutoff, kernel.weights.tolist()) == (0.5, 3.0, [1, 1, 1])
+        for one in (kernel, copy.copy(kernel), copy.deepcopy(kernel), pickle.loads(pickle.dumps(kernel))):
+            assert one.fingerprint == kernel.fingerprint
+            with refuses("read-only", ValueError):
+                one.weights[0] = 5.0
+
+    def test_fingerprints_tell_laws_apart(self, small_space):
+        """Scale, cutoff and weights each change the fingerprint; equal kernels, and their laws, share it."""
+        kernels = [
+            *(dn.laws.ExponentialKernel(*given) for given in ((1.0,), (2.0,), (1.0, 2.0), (1.0, 0.5))),
+            *(dn.laws.ExponentialKernel(1.0, weights=np.full(60, value)) for value in (1.0, 2.0)),
+        ]
+        for named in (kernels, [dn.laws.ExponentialLaw(small_space, kernel) for kernel in kernels]):
+            assert len({one.fingerprint for one in named}) == 6
+        assert dn.laws.ExponentialKernel(1.0, weights=np.ones(60)).fingerprint == kernels[4].fingerprint
 
 
-def test_losses_bound_those_of_the_tables(small_space, kernel, twin):
-    """The loss of each input against any other, and the largest of all, are covered."""
-    law, points = ExponentialLaw(small_space, kernel), np.arange(60)
-    logs = np.log(twin.tables(points).astype(float))
-    losses = np.abs(logs[:, None] - logs[None]).max(axis=(1, 2))
-    bounds = law.input_losses(points)
-    assert (losses <= bounds).all()
-    assert law.worst_loss() == pytest.approx(bounds.max(), rel=1e-6)
-    assert law.worst_loss() <= 2 * losses.max() + 1e-6
+class TestExponential:
+    """The same as its rows, proved in closed form where that holds."""
 
+    @pytest.fixture(scope="class")
+    @classmethod
+    def law(cls, small_space):
+        """Return a law with a cutoff and weights."""
+        weights = np.random.default_rng(1).uniform(0.2, 3, size=60)
+        return dn.laws.ExponentialLaw(small_space, dn.laws.ExponentialKernel(1.3, 2.5, weights))
 
-def test_beyond_the_limit_the_divergence_is_a_bound(small_space, kernel, monkeypatch):
-    """The bound of the family is not below the divergence of all pairs, and says that it is none of a pair."""
-    law = ExponentialLaw(small_space, kernel)
-    exact = law.renyi(3.0)
-    assert exact.is_exact
-    monkeypatch.setattr(module, "MAX_EXACT_POINTS", 10)
-    bound = law.renyi(3.0)
-    assert not bound.is_exact
-    assert exact.divergence <= bound.divergence < math.inf
+    @pytest.fixture(scope="class")
+    @classmethod
+    def twin(cls, law):
+        """Return the law of the same rows without a closed form."""
+        return dn.laws.TabulatedLaw(law.space, lambda _, distances: law.kernel.rows(distances))
 
+    def test_it_answers_what_its_rows_answer(self, law, twin):
+        """Rows, tables, draws and outcomes are those of the same law known row by row."""
+        np.testing.assert_array_equal(law.rows(POINTS), twin.rows(POINTS))
+        np.testing.assert_array_equal(law.tables(POINTS), twin.tables(POINTS))
+        inputs = POINTS.astype(np.int32)
+        np.testing.assert_array_equal(law.sample(inputs, streams(60, "e")), twin.sample(inputs, streams(60, "e")))
+        (kept, recovered), (twin_kept, twin_recovered) = (one.outcomes(ZIPF) for one in (law, twin))
+        np.testing.assert_allclose(kept, twin_kept, rtol=1e-10)
+        assert recovered == pytest.approx(twin_recovered, rel=1e-10)
 
-@pytest.mark.parametrize("part", ["kernel", "metric"])
-def test_nothing_is_proved_of_code_from_elsewhere(part, small_space, small_vectors):
-    """A subclass of the kernel, or a metric of one's own, is verified by its tables and bounds no loss."""
+    def test_the_closed_form_covers_every_pair_of_tables(self, law, twin):
+        """The proven epsilon is not below that of all pairs and outputs, and next to it."""
+        proved, compared = law.exact_epsilon(), twin.exact_epsilon()
+        assert proved.is_exhaustive
+        assert proved.method != compared.method
+        assert compared.finding.lower_bound <= proved.finding.epsilon
+        assert proved.finding.lower_bound <= compared.finding.epsilon <= 2 * proved.finding.epsilon
 
-    def own(left, right):
-        return np.abs(left[:, None] - right[None]).sum(axis=2)
+    def test_losses_bound_those_of_the_tables(self, law, twin):
+        """The loss of each input against any other, and the largest of all, are covered."""
+        logs = np.log(twin.tables(POINTS).astype(float))
+        losses = np.abs(logs[:, None] - logs[None]).max(axis=(1, 2))
+        bounds = law.input_losses(POINTS)
+        assert (losses <= bounds).all()
+        assert law.input_losses(np.array([5, 0])) == pytest.approx(bounds[[5, 0]])
+        assert bounds.max() <= law.worst_loss() * (1 + 1e-6) <= 2 * losses.max() + 1e-6
 
-    if part == "kernel":
-        law = ExponentialLaw(small_space, OwnKernel(1.0))
-    else:
-        law = ExponentialLaw(Space(small_space.words, small_vectors, metric=own), ExponentialKernel(1.0))
-    assert law.fingerprint is None
-    assert law.worst_loss() is None
-    assert law.input_losses(np.arange(2)) is None
-    assert "integer tables" in law.exact_epsilon().method
-    assert law.is_closed_form is (part == "metric")
+    @pytest.mark.parametrize("cutoff", [math.inf, 4.0, 0.1])
+    def test_losses_and_outcomes_over_several_tiles(self, cloud, cutoff):
+        """Whatever float32 sifts, the largest loss and the best guesses are those of all pairs, at any scale."""
+        distances = np.minimum(cloud.distances(range(700)), cutoff)
+        prior = np.where(np.arange(700) % 3, 1 / np.arange(1, 701), 0.0)
+        prior /= prior.sum()
+        for scale in (1e-13, 1e-5, 1.0, 60.0, 1e7):
+            kernel = dn.laws.ExponentialKernel(scale, cutoff)
+            law, logs = dn.laws.ExponentialLaw(cloud, kernel), np.log(kernel.normalisers(cloud))
+            losses = scale * distances + logs[None] - logs[:, None]
+            assert law.worst_loss(1) == pytest.approx(losses.max(), rel=1e-6, abs=1e-6)
+            kept, recovered = law.outcomes(prior, 2)
+            np.testing.assert_allclose(kept, np.exp(-logs), rtol=1e-10)
+            expected = (prior[:, None] * np.exp(-scale * distances - logs[:, None])).max(axis=0).sum()
+            assert recovered == pytest.approx(expected, rel=1e-10)
 
+    @pytest.mark.parametrize("part", ["kernel", "metric"])
+    def test_nothing_is_proved_of_code_from_elsewhere(self, part, small_space, small_vectors):
+        """A kernel's subclass, or a metric of one's own, is verified by its tables, bounds no loss and has no name."""
 
-def test_laws_that_differ_have_names_that_differ(small_space):
-    """Another scale or cutoff is another name; the same kernel has the same."""
-    names = [
-        ExponentialLaw(small_space, ExponentialKernel(*given)).fingerprint for given in ((1.0,), (1.1,), (1.0, 3.0))
-    ]
-    assert len({*names}) == 3
-    assert ExponentialLaw(small_space, ExponentialKernel(1.0)).fingerprint == names[0]
+        class OwnKernel(dn.laws.ExponentialKernel):
+            pass
+
+        if part == "kernel":
+            law = dn.laws.ExponentialLaw(small_space, OwnKernel(1.0))
+        else:
+            space = dn.Space(small_space.words, small_vectors, metric=own_metric)
+            law = dn.laws.ExponentialLaw(space, dn.laws.ExponentialKernel(1.0))
+        assert law.fingerprint is law.worst_loss() is law.input_losses(np.arange(2)) is None
+        twin = dn.laws.TabulatedLaw(law.space, lambda _, distances: law.kernel.rows(distances))
+        assert law.exact_epsilon().finding.epsilon == twin.exact_epsilon().finding.epsilon
+        assert law.is_closed_form is (part == "metric")
+
+    @pytest.mark.parametrize("name", ["small_space", "twin_space"])
+    @pytest.mark.parametrize("weighted", [False, True])
+    def test_outcomes_against_the_matrix_of_words(self, request, name, weighted):
+        """Shares kept and recovered are those of the matrix of words by words, twins included."""
+        space, generator = request.getfixturevalue(name), np.random.default_rng(7)
+        count = len(space.points)
+        kernel = dn.laws.ExponentialKernel(1.3, 1.1, generator.uniform(0.2, 3, size=count) if weighted else None)
+        prior = generator.dirichlet(np.full(len(space), 0.5))
+        rows = kernel.rows(space.distances(range(count))) / np.bincount(space.point_by_word)
+        matrix = rows[np.ix_(space.point_by_word, space.point_by_word)]
+        for law in (
+            dn.laws.ExponentialLaw(space, kernel),
+            dn.laws.TabulatedLaw(space, lambda _, distances: kernel.rows(distances)),
+        ):
+            for workers in (1, 2):
+                kept, recovered = law.outcomes(prior, workers)
+                np.testing.assert_allclose(kept, matrix.diagonal(), rtol=1e-12)
+                assert recovered == pytest.approx((prior[:, None] * matrix).max(axis=0).sum(), rel=1e-12)

@@ -6,7 +6,7 @@ from decimal import Decimal, localcontext
 
 import numpy as np
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from deniable.words.laws import exponentials
@@ -19,6 +19,7 @@ def decay(distances, scale=1.0, cutoff=math.inf):
     return values
 
 
+@settings(max_examples=30)
 @given(st.lists(st.floats(0, 708), min_size=1, max_size=20))
 def test_error_is_within_its_bound(distances):
     """Each exponential is that of 50 digits, but for the relative error that is promised."""
@@ -30,10 +31,10 @@ def test_error_is_within_its_bound(distances):
 
 
 def test_many_exponentials_are_those_of_longer_floats():
-    """Over a million values none is wrong by more than is promised, where the platform has longer floats."""
+    """Over 100,000 values none is wrong by more than is promised, where the platform has longer floats."""
     if np.finfo(np.longdouble).eps > 2.0**-60:
         pytest.skip("this platform has no floats of more than 60 bits")
-    values = np.random.default_rng(5).uniform(0, 708, 1_000_000)
+    values = np.random.default_rng(5).uniform(0, 708, 100_000)
     exact = np.exp(-values.astype(np.longdouble))
     assert float(np.abs(decay(values) / exact - 1).max()) < exponentials.EXPONENTIAL_ERROR
 
@@ -47,7 +48,7 @@ def test_scale_cutoff_and_the_ends_of_the_range():
     assert decay([3.0], 1e308)[0] == least
 
 
-@pytest.mark.parametrize("count", [1, 15, 16, 17, 255, 256, 257, 600])
+@pytest.mark.parametrize("count", [1, 17, 256, 257, 600])
 def test_sums_are_those_of_the_definition(count):
     """A row's sum is that of its panels in order, each from sixteen lanes that are added by halves."""
     values = np.random.default_rng(count).uniform(size=count)
@@ -64,7 +65,7 @@ def test_sums_are_those_of_the_definition(count):
     assert total == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
 
 
-@pytest.mark.parametrize("shape", [(512, 512), (512, 130), (130, 130), (3, 1)])
+@pytest.mark.parametrize("shape", [(512, 130), (130, 130), (3, 1)])
 def test_sums_of_tiles_are_those_of_rows(shape):
     """A tile's sums along rows and columns are, to the last bit, those of its rows and columns by themselves."""
     generator = np.random.default_rng(7)

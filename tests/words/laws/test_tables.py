@@ -5,11 +5,12 @@ import math
 
 import numpy as np
 import pytest
-from hypothesis import example, given
+from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.words.laws import ExponentialKernel, tables
+from deniable.words.laws import tables
+from tests.refusals import refuses
 
 
 def as_row(weights):
@@ -33,6 +34,7 @@ def reference_table(row):
     return entries
 
 
+@settings(max_examples=40)
 @given(ROWS)
 @example([1.0])
 @example([0.0, 1.0, 0.0])
@@ -44,6 +46,7 @@ def test_table_is_the_one_of_unbounded_integers(weights):
     assert sums.tolist() == list(itertools.accumulate(reference_table(row)))
 
 
+@settings(max_examples=40)
 @given(ROWS)
 def test_table_is_a_floored_distribution(weights):
     """Entries sum to exactly 2^62, none is below the floor, larger probabilities have larger entries."""
@@ -59,6 +62,7 @@ def test_table_is_a_floored_distribution(weights):
     assert np.abs(entries / 2**62 - mixture).max() < 1e-15 * len(row)
 
 
+@pytest.mark.deep
 def test_tables_of_glove(glove):
     """The tables of 50,000 words sum to exactly 2^62 and leave no word out."""
     rows = dn.TEM(glove, epsilon=3.0).law.rows([0, 1, 49_999])
@@ -77,9 +81,10 @@ def line():
 def exponential_rows(points, distances):
     """Return the exponential law at scale 1 without cutoff."""
     del points
-    return ExponentialKernel(1.0).rows(distances)
+    return dn.laws.ExponentialKernel(1.0).rows(distances)
 
 
+@settings(max_examples=40)
 @given(bits=st.lists(st.integers(0, 2**64 - 1), min_size=1, max_size=50), seed=st.integers(0, 100))
 def test_draw_follows_the_running_sums(line, bits, seed):
     """The word drawn is the first whose running sum exceeds the upper 62 bits, whatever the order of tokens."""
@@ -100,11 +105,11 @@ def test_draw_at_the_edges(line):
     assert drawn.tolist() == [0, 3, 0, 1, 2, 1, 2, 3]
 
 
-@pytest.mark.parametrize("count", [1, 2, 3, 37, 5000])
+@pytest.mark.parametrize("count", [1, 37, 5000])
 @pytest.mark.parametrize("scale", [0.01, 1.0, 30.0])
 def test_many_draws_of_one_word(small_space, count, scale):
     """However often a row is drawn from, and however steep it is, each draw is where a binary search finds it."""
-    family = ExponentialKernel(scale)
+    family = dn.laws.ExponentialKernel(scale)
     bits = np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
     sums = tables.build_integer_tables(family.rows(small_space.distances([7])))[0]
     # Every running sum, and the number before it, besides.
@@ -116,22 +121,15 @@ def test_many_draws_of_one_word(small_space, count, scale):
     np.testing.assert_array_equal(drawn, expected)
 
 
-def test_no_draws():
-    """No input points give no output points."""
-    space = dn.Space(["a", "b"], [[0.0], [1.0]])
-    drawn = tables.sample_from_tables(
-        space, exponential_rows, np.empty(0, dtype=np.int32), np.empty(0, dtype=np.uint64)
-    )
-    assert drawn.shape == (0,)
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_draw_covers_several_blocks(workers):
-    """Every token gets its own point's law where the points fill several blocks, by any number of workers."""
+def test_draw_covers_several_blocks():
+    """Every token gets its own point's law where the points fill several blocks; no tokens get none."""
     space = dn.Space([f"w{number}" for number in range(150)], 100.0 * np.arange(150)[:, None])
     points = np.random.default_rng(0).integers(150, size=2000).astype(np.int32)
     bits = np.random.default_rng(1).integers(2**63, size=2000, dtype=np.uint64)
-    np.testing.assert_array_equal(tables.sample_from_tables(space, exponential_rows, points, bits, workers), points)
+    for end in (0, 2000):
+        for workers in (1, 2):
+            drawn = tables.sample_from_tables(space, exponential_rows, points[:end], bits[:end], workers)
+            np.testing.assert_array_equal(drawn, points[:end])
 
 
 @pytest.mark.parametrize(
@@ -149,10 +147,10 @@ def test_draw_covers_several_blocks(workers):
 )
 def test_no_table_of_what_is_no_distribution(line, row):
     """Neither a table is made, nor a word drawn, of numbers that are no probabilities."""
-    with pytest.raises(dn.InputError, match="no distribution"):
+    with refuses("distribution"):
         tables.build_integer_tables(np.array([row]))
     four = np.resize(row, 4) if row != [0.5] * 10 else np.array([1.25] * 4)
-    with pytest.raises(dn.InputError, match="no distribution"):
+    with refuses("distribution"):
         tables.sample_from_tables(
             line, lambda _, d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64)
         )

@@ -5,23 +5,39 @@ import math
 
 import numpy as np
 import pytest
+from scipy import stats
 
 import deniable as dn
-from deniable.core.randomness import derive_key_from_seed
-from deniable.models.shared.tally import PredictionTally
-from deniable.models.text.documents import concatenate_texts
 from deniable.models.text.smoothing.certificate import (
     certify_from_probabilities,
     certify_from_votes,
-    certify_texts,
+    compute_replacement_costs,
     get_certificate_status,
 )
-from deniable.models.text.smoothing.costs import ANY_WORD, compute_replacement_costs
-from deniable.models.text.substitutions import Substitutions
-from tests.models.text.smoothing.toy import Given, all_texts, chances, mean_scorer, sets
+from tests.models.shared.tallies import make_tally
+from tests.models.text.samples import KEY, all_texts, chances, join, mean_scorer, nearest_sets, sets
+from tests.refusals import refuses
 
-KEY = derive_key_from_seed(3)
-KINDS = [dn.TEM, dn.CalibratedExponential, dn.TightExponential]
+certify_texts = dn.texts.certify_texts
+deep = pytest.mark.deep
+KINDS = [dn.CalibratedExponential, *(pytest.param(kind, marks=deep) for kind in (dn.TEM, dn.TightExponential))]
+
+
+class Given(dn.WordMechanism):
+    """The exponential law of a scale, with a guarantee of a status."""
+
+    name = "given"
+
+    def __init__(self, space, scale, status="proved"):
+        super().__init__(space, epsilon=2 * scale)
+        self._family, self._standing = dn.laws.ExponentialKernel(scale), status
+
+    def build_law(self):
+        return dn.laws.ExponentialLaw(self.space, self._family)
+
+    @property
+    def guarantee(self):
+        return dn.MetricDP(self.epsilon, self.space.metric.name, "twice the scale", self._standing)
 
 
 @pytest.fixture(scope="module")
@@ -39,7 +55,7 @@ def exact_certificates(subject, table, length, replacements=None, every=1):
     """Return all texts, the chances (n, K) of their classes, and certificates from these of some."""
     written = all_texts(len(subject.space), length)
     exact = chances(subject, table, length).reshape(len(written), -1)
-    prices = compute_replacement_costs(subject, concatenate_texts(list(written)), replacements)
+    prices = compute_replacement_costs(subject, join(list(written)), replacements)
     found = []
     for text, row in zip(written[::every], exact[::every], strict=True):
         label = int(row.argmax())
@@ -53,7 +69,7 @@ def exact_certificates(subject, table, length, replacements=None, every=1):
 def test_memorised_draws_are_not_certified(space):
     """A classifier that is another one on the draws of seed 0 is certified as that one by them, and not by default."""
     mechanism = dn.TEM(space, epsilon=1.0)
-    texts = concatenate_texts([np.arange(10, dtype=np.int32)])
+    texts = join([np.arange(10, dtype=np.int32)])
     options = {"selection": 50, "estimation": 400}
     known = set()
 
@@ -65,7 +81,7 @@ def test_memorised_draws_are_not_certified(space):
         is_known = np.array([one.tobytes() in known for one in noisy], dtype=np.float32)
         return np.stack([is_known, 1 - is_known], axis=1)
 
-    key = derive_key_from_seed(0)
+    key = bytes(32)
     certify_texts(mechanism, remember, texts, key=key, **options)
     given = certify_texts(mechanism, recall, texts, key=key, **options)
     assert (given.texts[0].label, given.is_noise_fresh) == (0, False)
@@ -75,29 +91,29 @@ def test_memorised_draws_are_not_certified(space):
 
 
 @pytest.mark.parametrize("kind", KINDS)
-@pytest.mark.parametrize(("classes", "epsilon"), [(2, 0.7), (3, 1.5)])
+@pytest.mark.parametrize(("classes", "epsilon"), [(3, 1.5), pytest.param(2, 0.7, marks=deep)])
 def test_distance_covers_every_text_of_the_ball(space, kind, classes, epsilon):
     """Of all texts of two words, every one within the distance has the certified class; some hold another word."""
     subject = kind(space, epsilon=epsilon)
-    written, exact, found = exact_certificates(subject, scores(space, classes), 2, every=5)
+    written, exact, found = exact_certificates(subject, scores(space, classes), 2, every=9)
     apart = space.distances(np.arange(14))
     covered = 0
-    for text, one in zip(written[::5], found, strict=True):
+    for text, one in zip(written[::9], found, strict=True):
         distances = apart[text[0], written[:, 0]] + apart[text[1], written[:, 1]]
         inside = distances < one.distance
         assert (exact[inside].argmax(axis=1) == one.label).all()
         covered += inside.sum() - 1
-    assert covered > 20
+    assert covered > 10
 
 
 @pytest.mark.parametrize("kind", KINDS)
 @pytest.mark.parametrize("named", [True, False])
 def test_changes_cover_every_replacement(space, kind, named):
     """Of all texts of two words, every one that differs in so many words has the certified class."""
-    subject, replacements = kind(space, epsilon=0.3), sets(space, 3) if named else None
-    written, exact, found = exact_certificates(subject, scores(space, 2), 2, replacements, every=5)
+    subject, replacements = kind(space, epsilon=0.3), nearest_sets(space, 3) if named else None
+    written, exact, found = exact_certificates(subject, scores(space, 2), 2, replacements, every=9)
     numbers = set()
-    for text, one in zip(written[::5], found, strict=True):
+    for text, one in zip(written[::9], found, strict=True):
         differing = (written != text).sum(axis=1)
         allowed = np.ones(len(written), dtype=bool)
         if named:
@@ -112,14 +128,14 @@ def test_changes_cover_every_replacement(space, kind, named):
 def test_a_certificate_five_times_too_large_covers_flips(space):
     """The brute force has power: balls of five times the distance hold texts of other classes."""
     written, exact, found = exact_certificates(
-        dn.CalibratedExponential(space, epsilon=1.0), scores(space, 2, 0.0), 2, every=5
+        dn.CalibratedExponential(space, epsilon=1.0), scores(space, 2, 0.0), 2, every=9
     )
     apart = space.distances(np.arange(14))
     flipped = 0
-    for text, one in zip(written[::5], found, strict=True):
+    for text, one in zip(written[::9], found, strict=True):
         inside = apart[text[0], written[:, 0]] + apart[text[1], written[:, 1]] < 5 * one.distance
         flipped += (exact[inside].argmax(axis=1) != one.label).any()
-    assert flipped > 5
+    assert flipped > 2
 
 
 @pytest.mark.parametrize("rivals", [0.3, 0.499])
@@ -131,21 +147,10 @@ def test_distance_is_sharp_for_the_worst_law(rivals):
     """
     epsilon, distance = 2.0, math.log(0.5 / rivals) / 2.0
     subject = dn.CalibratedExponential(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=epsilon)
-    prices = compute_replacement_costs(subject, concatenate_texts([[0]]))
+    prices = compute_replacement_costs(subject, join([[0]]))
     found = certify_from_probabilities(np.array([0], dtype=np.int32), 1, 1 - rivals, rivals, epsilon, prices)
     assert found.distance == pytest.approx(distance, rel=1e-9)
     assert 1 - math.exp(epsilon * found.distance * (1 + 1e-6)) * rivals < 0.5
-
-
-def test_one_response_certifies_up_to_its_own_loss():
-    """Two words under randomized response: the flip is at the distance between them, which is not certified."""
-    subject = dn.CalibratedExponential(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=2.0)
-    table = np.array([[1.0, 0.0], [0.0, 1.0]])
-    _, exact, found = exact_certificates(subject, table, 1)
-    assert exact[0] == pytest.approx([1 / (1 + math.exp(-2)), 1 / (1 + math.exp(2))], rel=1e-6)
-    for one in found:
-        assert 0 < one.distance < 1
-        assert one.changes == 0
 
 
 def test_votes_certify_less_than_exact_chances(space):
@@ -153,9 +158,9 @@ def test_votes_certify_less_than_exact_chances(space):
     subject, table = dn.CalibratedExponential(space, epsilon=1.5), scores(space, 3)
     written, exact, known = exact_certificates(subject, table, 2, every=7)
     rows = np.arange(0, len(written), 7)
-    held = concatenate_texts(list(written[rows]))
+    held = join(list(written[rows]))
     found = certify_texts(subject, mean_scorer(table), held, key=KEY, alpha=1e-4, selection=200, estimation=4000)
-    assert found.replacements == ANY_WORD
+    assert found.replacements == "any word of the space"
     assert found.status == "proved"
     assert found.alpha == 1e-4
     certified_texts = 0
@@ -172,29 +177,47 @@ def test_votes_certify_less_than_exact_chances(space):
     assert certified_texts > len(rows) / 3
 
 
+def test_the_class_is_chosen_by_other_draws(space):
+    """A single draw sometimes chooses the rarer class, which the many draws behind the bound then do not certify."""
+    subject, table = dn.CalibratedExponential(space, epsilon=1.5), scores(space, 2, lead=0.0)
+    written, exact = all_texts(len(space), 2), chances(subject, table, 2).reshape(-1, 2).max(axis=1)
+    held = join([text for text, chance in zip(written, exact, strict=True) if 0.6 < chance < 0.9])
+    found = certify_texts(subject, mean_scorer(table), held, key=KEY, alpha=0.01, selection=1, estimation=2000)
+    share = sum(one.label is None for one in found.texts) / len(held)
+    assert 0.1 < share < 0.4
+
+
 def test_level_is_kept():
     """Of many certificates of a class that is not the likeliest no more than alpha are wrong, and some are."""
     subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
-    prices, text = compute_replacement_costs(subject, concatenate_texts([[0]])), np.array([0], dtype=np.int32)
+    prices, text = compute_replacement_costs(subject, join([[0]])), np.array([0], dtype=np.int32)
     coins = np.random.default_rng(0)
     for classes in (2, 3):
         law = [0.499, 0.501, 0.0][:classes]
         wrong = 0
-        for _ in range(600):
+        for _ in range(400):
             picked, counted = (coins.multinomial(draws, law) for draws in (1, 200))
-            tallies = [PredictionTally(one, one.astype(float), int(one.sum())) for one in (picked, counted)]
+            tallies = map(make_tally, (picked, counted))
             wrong += certify_from_votes(text, *tallies, 0.1, 1.0, prices).label == 0
         # Half of the selections choose the class, and each is wrong with probability at most 0.1.
-        assert 0 < wrong < 0.05 * 600 + 6 * math.sqrt(30)
+        assert 0 < wrong < 0.05 * 400 + 6 * math.sqrt(20)
+
+
+def test_chances_are_bounded_at_the_level():
+    """The bound on the chance of a class is that of Clopper and Pearson at alpha, at half of it beside two rivals."""
+    subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
+    prices, text = compute_replacement_costs(subject, join([[0]])), np.array([0], dtype=np.int32)
+    for counted, level in (([90, 10], 0.02), ([90, 6, 4], 0.01)):
+        picked = [9, *([0] * (len(counted) - 1))]
+        found = certify_from_votes(text, *map(make_tally, (picked, counted)), 0.02, 1.0, prices)
+        assert found.own == pytest.approx(stats.beta.ppf(level, 90, 11), rel=1e-9)
 
 
 def test_abstention():
     """Without a lead that the draws show there is no class, no distance and no change."""
     subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
-    prices, text = compute_replacement_costs(subject, concatenate_texts([[0]])), np.array([0], dtype=np.int32)
-    even, clear = ([PredictionTally(np.array(v), np.array(v, dtype=float), sum(v)) for v in pair] for pair in (
-        ([6, 4], [52, 48]), ([9, 1], [90, 10]),
-    ))  # fmt: skip
+    prices, text = compute_replacement_costs(subject, join([[0]])), np.array([0], dtype=np.int32)
+    even, clear = ([*map(make_tally, pair)] for pair in (([6, 4], [52, 48]), ([9, 1], [90, 10])))
     assert certify_from_votes(text, *even, 0.01, 1.0, prices).label is None
     one = certify_from_votes(text, *clear, 0.01, 1.0, prices)
     assert one.label == 0
@@ -204,13 +227,11 @@ def test_abstention():
 
 def test_words_that_nothing_may_replace_cost_nothing(space):
     """A text is covered whole where the few words that may be replaced at all are; and where there is none."""
-    subject, some = dn.CalibratedExponential(space, epsilon=0.3), sets(space, 1)
-    frozen = some.choices.copy()
-    frozen[1:] = np.arange(1, 14)[:, None]
-    fixed = Substitutions("the first word's", frozen)
+    subject, nearest = dn.CalibratedExponential(space, epsilon=0.3), nearest_sets(space, 1).choices[0, 1]
+    fixed = sets({0: [nearest]}, 14)
     for text, chance in (([0, 1, 2, 3], 0.9), ([1, 2, 3], 0.51)):
         words = np.array(text, dtype=np.int32)
-        prices = compute_replacement_costs(subject, concatenate_texts([words]), fixed)
+        prices = compute_replacement_costs(subject, join([words]), fixed)
         assert (prices.losses == 0).sum() == 3
         assert certify_from_probabilities(words, 0, chance, 1 - chance, 0.3, prices).changes == len(text)
         assert certify_from_probabilities(
@@ -223,7 +244,7 @@ def test_more_noise_covers_more_at_equal_votes():
     """With the same chances a smaller epsilon certifies a larger distance, in proportion."""
     text = np.array([0], dtype=np.int32)
     subject = dn.TEM(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.0)
-    prices = compute_replacement_costs(subject, concatenate_texts([[0]]))
+    prices = compute_replacement_costs(subject, join([[0]]))
     far, near = (certify_from_probabilities(text, 0, 0.9, 0.05, epsilon, prices).distance for epsilon in (0.5, 2.0))
     assert far == pytest.approx(4 * near)
     assert certify_from_probabilities(text, 0, 0.9, 0.05, 0.5, prices, rounding=0.1).distance == pytest.approx(
@@ -238,9 +259,9 @@ def test_accuracy_curves(space):
     found = certify_texts(
         subject,
         mean_scorer(table),
-        concatenate_texts(list(written)),
+        join(list(written)),
         key=KEY,
-        replacements=sets(space, 3),
+        replacements=nearest_sets(space, 3),
         estimation=2000,
     )
     labels = table[written].sum(axis=1).argmax(axis=1).tolist()
@@ -262,7 +283,7 @@ def test_accuracy_curves(space):
 def test_simulated_mechanisms_are_certified_by_their_guarantee(small_space):
     """Multivariate Laplace is certified by distance, for ideal arithmetic: that is no proof of what is drawn."""
     subject, table = dn.MultivariateLaplace(small_space, epsilon=4.0), scores(small_space, 2)
-    found = certify_texts(subject, mean_scorer(table), concatenate_texts([[0, 1], [5, 5]]), key=KEY, estimation=1000)
+    found = certify_texts(subject, mean_scorer(table), join([[0, 1], [5, 5]]), key=KEY, estimation=1000)
     assert found.status == "proved for ideal arithmetic"
     assert found.guarantee.status == "proved for ideal arithmetic"
     assert max(one.distance for one in found.texts) > 0.1
@@ -279,23 +300,19 @@ def test_a_guarantee_that_verification_does_not_bear_out_is_no_certificate():
     found = certify_texts(
         dn.TEM(space, epsilon=8.0, gamma=math.inf),
         mean_scorer(scores(space, 2)),
-        concatenate_texts([[0]]),
+        join([[0]]),
         key=KEY,
         estimation=100,
     )
     assert (found.status, found.guarantee.status) == ("undecided", "undecided")
 
 
-@pytest.mark.parametrize(
-    ("own", "expected"), [(own, own) for own in ("proved", "proved for ideal arithmetic", "claimed", "refuted")]
-)
-def test_standing_is_the_guarantee_s(small_space, own, expected):
+@pytest.mark.parametrize("own", ["proved", "proved for ideal arithmetic", "claimed", "refuted"])
+def test_standing_is_the_guarantee_s(small_space, own):
     """A certificate is no better than the guarantee that it rests on."""
-    subject = Given(small_space, 1.0, own)
-    found = certify_texts(
-        subject, mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY, estimation=100
-    )
-    assert found.status == expected
+    scorer = mean_scorer(scores(small_space, 2))
+    found = certify_texts(Given(small_space, 1.0, own), scorer, join([[0]]), key=KEY, estimation=100)
+    assert found.status == own
 
 
 def test_claims_are_not_proofs(small_space):
@@ -314,7 +331,7 @@ def test_claims_are_not_proofs(small_space):
 def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):
     """A sharper guarantee of the same mechanism certifies more; one about another metric is refused."""
     subject, table = dn.TEM(small_space, epsilon=2.0), scores(small_space, 2)
-    held, scorer = concatenate_texts([[0, 1], [5, 5]]), mean_scorer(table)
+    held, scorer = join([[0, 1], [5, 5]]), mean_scorer(table)
     sharper = dn.MetricDP(1.0, "euclidean", "verified")
     plain, verified = (
         certify_texts(subject, scorer, held, key=KEY, guarantee=claim, estimation=1000) for claim in (None, sharper)
@@ -322,14 +339,8 @@ def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):
     for one, other in zip(plain.texts, verified.texts, strict=True):
         assert other.distance == pytest.approx(2 * one.distance)
     assert verified.guarantee is sharper
-    with pytest.raises(dn.InputError, match="angular"):
+    with refuses("angular"):
         certify_texts(subject, scorer, held, key=KEY, guarantee=dn.MetricDP(1.0, "angular", "verified"))
-
-
-@pytest.mark.parametrize("alpha", [0, 1, -0.1, math.nan])
-def test_bad_alpha_is_refused(small_space, alpha):
-    """A level outside (0, 1) is refused."""
-    with pytest.raises(dn.InputError, match="alpha"):
-        certify_texts(
-            dn.TEM(small_space, epsilon=1.0), mean_scorer(scores(small_space, 2)), concatenate_texts([[0]]), key=KEY,
-                alpha=alpha, estimation=10)  # fmt: skip
+    for alpha in (0, 1, -0.1, math.nan):
+        with refuses("alpha"):
+            certify_texts(subject, scorer, held, key=KEY, alpha=alpha, estimation=10)

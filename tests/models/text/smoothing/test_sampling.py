@@ -1,160 +1,112 @@
-"""Votes over noisy texts: their law, what they depend on, and what is refused."""
+"""Votes over noisy texts, as a classifier that is certified is asked for them: their law, and what they depend on."""
 
 import numpy as np
 import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.core.randomness import Streams, derive_key_from_seed
-from deniable.models.text.documents import concatenate_texts
-from deniable.models.text.smoothing import sampling
-from deniable.models.text.smoothing.sampling import count_votes, draw_noisy_versions
-from tests.models.text.smoothing.toy import chances, mean_scorer, tables
+from tests.models.text.samples import KEY, join, mean_scorer, tables
+from tests.refusals import refuses
 
-KEY = derive_key_from_seed(1)
-DRAWS = {"selection": 50, "estimation": 5000}
-
-
-@pytest.fixture(scope="module")
-def table():
-    """Return scores (60, 3) of words."""
-    return np.random.default_rng(5).normal(size=(60, 3))
+DRAWS = {"selection": 20, "estimation": 3000}
+KINDS = [
+    dn.TEM,
+    *(pytest.param(kind, marks=pytest.mark.deep) for kind in (dn.CalibratedExponential, dn.TightExponential)),
+]
 
 
-def counted(found):
-    """Return the votes of each purpose as lists."""
-    return {purpose: [one.votes.tolist() for one in held] for purpose, held in found.items()}
+class Heard:
+    """A classifier that writes down the versions of each text that it is asked about, in order."""
+
+    def __init__(self, texts):
+        self.texts = texts
+        self.versions = {row: [] for row in range(len(texts))}
+
+    def __call__(self, held, rows):
+        for words, row in zip(held, rows, strict=True):
+            assert len(words) == len(self.texts[row])
+            self.versions[int(row)].append(words.copy())
+        return mean_scorer(np.random.default_rng(5).normal(size=(60, 3)))(held, rows)
 
 
-@pytest.mark.parametrize("kind", [dn.TEM, dn.CalibratedExponential, dn.TightExponential])
-def test_votes_have_the_law_of_the_tables(small_space, table, kind):
-    """Votes fit the chances that follow from the integer tables, by a chi-square test, for every text of some."""
+def heard(subject, words, key=KEY, **given):
+    """Return the versions (draws, length) of each text, those that choose the class first, and the certificates."""
+    scorer = Heard(join(words))
+    found = dn.texts.certify_texts(subject, scorer, scorer.texts, key=key, **{**DRAWS, **given})
+    return [np.array(versions) for versions in scorer.versions.values()], found
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_versions_have_the_law_of_the_tables(small_space, kind):
+    """Every word of every version follows the integer tables of its mechanism, and no law 30 % off."""
     subject = kind(small_space, epsilon=2.0)
-    exact = chances(subject, table, 2)
-    held = concatenate_texts([[3, 3], [10, 41], [59, 0], [7, 22]])
-    for text, tally in zip(
-        held, count_votes(subject, mean_scorer(table), held, DRAWS, key=KEY)["estimation"], strict=True
-    ):
-        assert tally.draws == tally.votes.sum() == 5000
-        assert stats.chisquare(tally.votes, 5000 * exact[tuple(text)]).pvalue > 1e-6
+    (versions, twice), _ = heard(subject, [[3, 10], [7, 7]], estimation=20_000)
+    assert len(versions) == len(twice) == 20_020
+    for drawn, word in ((versions[:, 0], 3), (versions[:, 1], 10), (twice[:, 1], 7)):
+        expected = len(drawn) * tables(subject)[word]
+        often = expected > 20
+        counts = np.bincount(drawn, minlength=60)
+        seen, likely = (np.append(one[often], one[~often].sum() + 1e-9) for one in (counts, expected))
+        assert stats.chisquare(seen, likely).pvalue > 1e-6
+        off = likely * np.where(np.arange(len(likely)) % 2, 1.3, 1.0)
+        assert stats.chisquare(seen, off * seen.sum() / off.sum()).pvalue < 1e-6
+    together = np.histogram2d(twice[:, 0] == 7, twice[:, 1] == 7, bins=2)[0]
+    assert stats.chi2_contingency(together).pvalue > 1e-6
 
 
-def test_simulated_mechanisms_vote_too(small_space, table):
-    """A mechanism without tables is sampled by its own draws, with the votes that its draws of words give."""
+def test_simulated_mechanisms_vote_too(small_space):
+    """A mechanism without tables is sampled by its own draws."""
     subject = dn.MultivariateLaplace(small_space, epsilon=2.0)
-    tally = count_votes(subject, mean_scorer(table), concatenate_texts([[3]]), {"estimation": 20_000}, key=KEY)[
-        "estimation"
-    ][0]
-    drawn = subject.sample([small_space.words[3]] * 20_000)
-    expected = np.bincount(table[[small_space.index_of(word) for word in drawn]].argmax(axis=1), minlength=3)
-    assert stats.chi2_contingency([tally.votes, expected]).pvalue > 1e-6
+    (versions,), _ = heard(subject, [[3]])
+    drawn = [small_space.index_of(word) for word in subject.sample([small_space.words[3]] * 3020)]
+    own, their = (np.bincount(one, minlength=60) for one in (versions[:, 0], drawn))
+    often = own + their > 40
+    assert stats.chi2_contingency([own[often], their[often]]).pvalue > 1e-6
 
 
-def test_purposes_are_independent(small_space):
+def test_purposes_and_keys_are_independent(small_space):
     """Draws that choose and draws that estimate do not repeat each other, and another key gives others."""
-    subject, seen = dn.TEM(small_space, epsilon=0.5), []
-
-    def watched(held, rows):
-        seen.append(held.words.copy())
-        return np.zeros((len(rows), 2), dtype=np.float32)
-
-    text = concatenate_texts([[1, 2, 3, 4, 5, 6]])
-    for key in (KEY, derive_key_from_seed(2)):
-        count_votes(subject, watched, text, {"selection": 100, "estimation": 100}, key=key)
-    (first, again) = (one.reshape(2, 100, 6) for one in seen)
-    for one, other in ((first[0], first[1]), (first[0], again[0]), (first[1], again[1])):
+    subject, given = dn.TEM(small_space, epsilon=0.5), {"selection": 100, "estimation": 100}
+    (first,), _ = heard(subject, [[1, 2, 3, 4, 5, 6]], **given)
+    (again,), _ = heard(subject, [[1, 2, 3, 4, 5, 6]], key=bytes(32), **given)
+    for one, other in ((first[:100], first[100:]), (first[:100], again[:100]), (first[100:], again[100:])):
         assert (one == other).mean() < 0.2
 
 
-@pytest.mark.parametrize("workers", [1, 2])
-def test_votes_do_not_depend_on_batches(small_space, table, monkeypatch, workers):
-    """Windows, calls of the classifier, threads and the other texts change nothing."""
-    subject, scorer = dn.TEM(small_space, epsilon=1.0), mean_scorer(table)
-    held = concatenate_texts([[3, 3, 9], [10], [59, 0], [10]])
-    draws = {"selection": 50, "estimation": 9000}
-    whole = count_votes(subject, scorer, held, draws, key=KEY)
-    monkeypatch.setattr(sampling, "_WORDS_PER_WINDOW", 1000)
-    monkeypatch.setattr(sampling, "_TEXTS_PER_CALL", 7)
-    some = count_votes(subject, scorer, held.take(np.array([2, 1])), draws, key=KEY, workers=workers)
-    for purpose, found in counted(some).items():
-        assert found == [counted(whole)[purpose][row] for row in (2, 1)]
-    assert counted(whole)["estimation"][1] == counted(whole)["estimation"][3]
-
-
-def test_more_draws_begin_with_the_fewer(small_space, table):
-    """What is drawn first does not depend on how much is drawn after it."""
+def test_draws_depend_on_their_text_alone(small_space, twin_space):
+    """Other texts, threads and further draws change nothing, and equal texts have equal draws; twins are drawn too."""
     subject = dn.TEM(small_space, epsilon=1.0)
-    seen = []
-
-    def watched(held, rows):
-        seen.append(held.words.copy())
-        return mean_scorer(table)(held, rows)
-
-    for draws in (4096, 5000):
-        count_votes(subject, watched, concatenate_texts([[3, 9]]), {"estimation": draws}, key=KEY)
-    np.testing.assert_array_equal(np.concatenate(seen[2:])[: 2 * 4096], np.concatenate(seen[:2]))
-
-
-def test_rows_say_whose_versions_they_are(small_space):
-    """The classifier is told for every version the number of its text, whose length it has."""
-    lengths = [3, 1, 5]
-    held = concatenate_texts([np.arange(length) for length in lengths])
-    counts = np.zeros(3, dtype=int)
-
-    def watched(some, rows):
-        assert some.lengths.tolist() == [lengths[row] for row in rows]
-        np.add.at(counts, rows, 1)
-        return np.eye(3, dtype=np.float32)[rows]
-
-    found = count_votes(dn.TEM(small_space, epsilon=1.0), watched, held, {"one": 10, "other": 5000}, key=KEY)
-    assert counts.tolist() == [5010] * 3
-    assert counted(found)["one"] == [[10, 0, 0], [0, 10, 0], [0, 0, 10]]
-
-
-def test_versions_are_draws_of_the_mechanism(twin_space):
-    """Versions are what the mechanism draws for the text again and again, twins included."""
-    subject = dn.TEM(twin_space, epsilon=1.0)
-    held, starts = concatenate_texts([[0, 5, 11], [7]]), [bytes(16), bytes(15) + b"\1"]
-    found = draw_noisy_versions(subject, held, [4, 2], Streams(KEY, starts, []))
-    direct = subject.draw_words(np.array([*[0, 5, 11] * 4, 7, 7], dtype=np.int32), Streams(KEY, starts, [12, 2]))
-    np.testing.assert_array_equal(found.words, direct)
-    assert found.lengths.tolist() == [3] * 4 + [1] * 2
-
-
-def test_rows_of_the_law_sum_to_one(small_space):
-    """The tables that the tests enumerate are laws."""
-    np.testing.assert_allclose(tables(dn.TEM(small_space, epsilon=1.0)).sum(axis=1), 1, rtol=1e-12)
-
-
-def test_no_texts(small_space, table):
-    """No texts have no votes."""
-    found = count_votes(dn.TEM(small_space, epsilon=1.0), mean_scorer(table), concatenate_texts([]), DRAWS, key=KEY)
-    assert found == {"selection": [], "estimation": []}
+    whole, every = heard(subject, [[3, 3, 9], [10], [59, 0], [10]], estimation=5000)
+    some, few = heard(subject, [[59, 0], [10]], estimation=5000, workers=2)
+    for one, row in zip(some, (2, 1), strict=True):
+        np.testing.assert_array_equal(one, whole[row])
+    assert [one.own for one in few.texts] == [every.texts[row].own for row in (2, 1)]
+    np.testing.assert_array_equal(whole[1], whole[3])
+    less, _ = heard(subject, [[59, 0], [10]], estimation=4096)
+    np.testing.assert_array_equal(whole[2][: 20 + 4096], less[0])
+    (twins,), _ = heard(dn.TEM(twin_space, epsilon=4.0), [[0]])
+    assert {0, 3, 5, 11} <= set(twins.ravel().tolist())  # all words at the point of the first
 
 
 @pytest.mark.parametrize("draws", [0, -1, True, 1.5])
-def test_bad_draws_are_refused(small_space, table, draws):
-    """A number of draws that is no integer of at least 1 is refused."""
-    with pytest.raises(dn.InputError, match="draws of the estimation"):
-        count_votes(
-            dn.TEM(small_space, epsilon=1.0),
-            mean_scorer(table),
-            concatenate_texts([[1]]),
-            {"estimation": draws},
-            key=KEY,
-        )
+def test_what_cannot_be_drawn(small_space, draws):
+    """A number of draws that is no integer of at least 1, and a text without words, are refused."""
+    subject = dn.TEM(small_space, epsilon=1.0)
+    with refuses("estimation"):
+        heard(subject, [[1]], estimation=draws)
+    with refuses("Text 2"):
+        heard(subject, [[1], []])
 
 
-@pytest.mark.parametrize("logits", [np.zeros((3, 1)), np.zeros(3), np.zeros((2, 2)), np.full((3, 2), np.nan)])
-def test_bad_logits_are_refused(small_space, logits):
-    """Logits of another shape, of one class, or that are not numbers are refused."""
-    with pytest.raises(dn.InputError, match="logits"):
-        count_votes(
-            dn.TEM(small_space, epsilon=1.0), lambda *_: logits, concatenate_texts([[1]]), {"estimation": 3}, key=KEY
-        )
-
-
-def test_text_without_words_is_refused(small_space, table):
-    """A text without words is named."""
-    with pytest.raises(dn.InputError, match="Text 2 has no words"):
-        count_votes(dn.TEM(small_space, epsilon=1.0), mean_scorer(table), concatenate_texts([[1], []]), DRAWS, key=KEY)
+@pytest.mark.parametrize(("shape", "value"), [((1,), 0.0), ((), 0.0), ((2,), np.nan)])
+def test_bad_logits_are_refused(small_space, shape, value):
+    """Logits of one class, of another shape, of another number of texts, or that are no numbers are refused."""
+    for extra in (0, 1) if shape == (2,) else (0,):
+        with refuses("logits"):
+            dn.texts.certify_texts(
+                dn.TEM(small_space, epsilon=1.0),
+                lambda held, _, extra=extra: np.full((len(held) + extra, *shape), value),
+                join([[1]]),
+                selection=3,
+                estimation=3,
+            )
