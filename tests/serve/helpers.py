@@ -116,7 +116,11 @@ def run_service(folder, *options, limits=None, variables=()):
     command = [sys.executable, "-W", "error", "-c", PROGRAM.replace("{limits}", repr(limits)), "serve", "--port", "0"]
     environment = {**os.environ, **dict(variables)}
     with subprocess.Popen(
-        [*command, "--space", "space.npz", *PATIENT, *options], cwd=folder, env=environment, stderr=subprocess.PIPE, text=True
+        [*command, "--space", "space.npz", *PATIENT, *options],
+        cwd=folder,
+        env=environment,
+        stderr=subprocess.PIPE,
+        text=True,
     ) as process:
         lines = []
         for line in process.stderr:
