@@ -1,13 +1,15 @@
 """Callers of a service pay for what leaves, and are refused when their budget is spent."""
 
+import asyncio
 import json
 import threading
 
+import httpx2 as httpx
 import pytest
 
 import deniable as dn
 from tests.commands import run
-from tests.serve.helpers import TOKEN, Client, assert_problem, serve
+from tests.serve.helpers import SECONDS, TOKEN, Client, assert_problem, serve
 
 TEXT = "the food was good"
 TOKENS = {"ann": TOKEN, "bob": TOKEN[::-1]}
@@ -119,12 +121,25 @@ def test_a_caller_who_has_paid_waits_for_nobody(tmp_path, tem, monkeypatch):
         return charge(*arguments)
 
     monkeypatch.setattr(dn.Ledger, "charge_afresh", wait)
-    answers = []
-    thread = threading.Thread(target=lambda: answers.append(callers.ann.privatize(["food"])))
-    thread.start()
-    assert waiting.wait(120)
-    assert callers.bob.privatize(["food"]).status_code == 200
-    assert answers == []
-    release.set()
-    thread.join()
-    assert answers[0].status_code == 200
+
+    async def ask():
+        """Ask for both in one event loop, as a server does."""
+        options = {
+            "transport": httpx.ASGITransport(app=callers.app),
+            "base_url": "http://localhost",
+            "timeout": SECONDS,
+        }
+        async with httpx.AsyncClient(**options) as client:
+
+            def privatize(token):
+                headers = {"authorization": f"Bearer {token}"}
+                return client.post("/v1/privatize", json={"texts": ["food"]}, headers=headers)
+
+            ann = asyncio.create_task(privatize(callers.ann.token))
+            assert await asyncio.to_thread(waiting.wait, SECONDS)
+            bob = await privatize(callers.bob.token)
+            is_waiting = not ann.done()
+            release.set()
+            return bob.status_code, is_waiting, (await ann).status_code
+
+    assert asyncio.run(ask()) == (200, True, 200)
