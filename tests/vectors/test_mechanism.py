@@ -98,10 +98,9 @@ import os
 import deniable as dn
 mechanism = dn.Laplace(epsilon=1.0, domain=dn.Box(0.0, 1.0))
 mechanism.sample([0.5])
-child = os.fork()
+if os.fork():
+    os.wait()  # so that lines are not mixed
 print(mechanism.sample([0.5])[0], flush=True)
-if child:
-    os.wait()
 """
 
 
