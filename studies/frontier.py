@@ -105,7 +105,7 @@ def train_trials(context: Context, name: str, epsilon: float | None, forms: Sequ
 
 def load_space(context: Context) -> Space:
     """Return the words of the study."""
-    return context.share("space", lambda: Space.glove(context.sizes.words, hide=()))
+    return context.share("space", lambda: Space.glove(context.sizes.words, hide=(), metric="euclidean"))
 
 
 def load_corpora(context: Context) -> dict[str, Corpus]:

@@ -70,7 +70,7 @@ def measure(context: Context, name: str, mechanism: str | None, epsilon: float |
     if mechanism is None or epsilon is None:
         return [Row(name, None, "runs", float(sizes.runs)), *describe_vocabulary(vocabulary)]
     if mechanism == GUMBEL:
-        points = len(vocabulary.space.points)
+        points = vocabulary.space.point_count
         least = _ABOVE * compute_min_epsilon(points, vocabulary.space.separation)
         epsilon = math.exp(epsilon) if epsilon else least
         if epsilon < least:
@@ -83,7 +83,7 @@ def describe_vocabulary(vocabulary: Vocabulary) -> list[Row]:
     space, (count, separation, log, _) = vocabulary.space, THEIRS[vocabulary.name]
     rows = []
     for curve, points, distance in (
-        (vocabulary.name, len(space.points), space.separation),
+        (vocabulary.name, space.point_count, space.separation),
         (f"{vocabulary.name}, the paper's", count, separation),
     ):
         rows += rows_of(

@@ -1,23 +1,25 @@
-"""Exponential laws over any metric at an attacker's success that is given: distances stored whole, and a search."""
+"""Exponential laws over any metric: distances held in memory, what a law promises, and the scale of a given success."""
 
+import dataclasses
 import functools
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from typing import Protocol
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import NotTractable
-from deniable.core.guarantees import MetricDP
 from deniable.core.parallel import compile_loop, parallel_map
+from deniable.core.randomness import Streams, derive_key_from_seed
 from deniable.space import Space
-from deniable.space.blocks import Distances, TileFiller, map_row_blocks
-from deniable.space.geodesic import UNIT
-from deniable.space.metrics import Metric
-from deniable.words import WordMechanism
-from deniable.words.laws import ExponentialKernel, ExponentialLaw
-from deniable.words.laws.exponential_proof import prove_exact_epsilon
+from deniable.words.laws import ExponentialKernel, RingLaw
+from deniable.words.laws.law import WordShares
+from deniable.words.laws.outcomes import add_guesses, compute_kept_shares, find_guessed_words
+from deniable.words.outcomes import Outcomes, summarize_outcomes
+from deniable.words.prior import compute_zipf_prior
+from studies.reviews import Words
 
 Steps = npt.NDArray[np.uint16]
 """Distances (n, n) in whole units."""
@@ -29,175 +31,276 @@ _MAX_STEPS = 30_000
 """Units of the largest distance of a metric that has none of its own."""
 _MAX_PASSES = 20
 _STRIP_ROWS = 256
-_STRIDE = 2.0
+_FIRST_FACTORS = (0.92, 1.0, 1.08, 1.16)
+_STRIDE = 1.5
 """Factor to a scale beyond all that were tried."""
 _EDGE = 1e-6
 """Distance of a success from 0 and 1 below which its logit grows no more."""
 
 
-class StoredDistances:
-    """The distances of another metric, held in memory in whole units.
-
-    Those of a graph are whole multiples of their unit, and stay as they are. Others are rounded to
-    2^ceil(log2(D / 30,000)), where D is at least the diameter: to less than a part in 10,000 of it.
-
-    Args:
-        distances: of the other metric.
-        count: n, number of points.
-    """
-
-    identity = b""
-    panels = None
-
-    def __init__(self, distances: Distances, count: int) -> None:
-        self.edges = distances.edges
-        self.steps: Steps = np.empty((count, count), dtype=np.uint16)
-        farthest = map_row_blocks(distances, count, lambda _, rows: float(rows.max()), [0])[0]
-        self.unit = UNIT if self.edges else 2.0 ** math.ceil(math.log2(2 * farthest / _MAX_STEPS))
-
-        def visit(first: int, rows: FloatArray) -> None:
-            np.multiply(rows, 1 / self.unit, out=rows)
-            np.rint(rows, out=rows)
-            self.steps[first : first + len(rows)] = rows
-
-        map_row_blocks(distances, count, visit, np.arange(count))
-
-    def fill_rows(self, points: IntArray, out: FloatArray) -> None:
-        """Write the distances of some points (k,) to all points into ``out`` (k, n)."""
-        np.multiply(self.steps[points], self.unit, out=out)
-
-    def prepare_strip(self, rows: slice) -> TileFiller:
-        """Return a function that writes the tiles of a strip of points."""
-
-        def fill_tile(columns: slice, out: FloatArray) -> None:
-            np.multiply(self.steps[rows, columns], self.unit, out=out)
-
-        return fill_tile
-
-
-def store_metric(metric: Metric) -> Metric:
-    """Return a metric whose distances are computed once, at first use, and held in memory."""
-
-    def measure(points: FloatArray) -> StoredDistances:
-        return StoredDistances(metric.measure(points), len(points))
-
-    return Metric(f"{metric.name}, stored", measure, metric.canonicalize, metric.bound_rounding_error)
-
-
-class Exponential(WordMechanism):
-    """The law P(y|w) proportional to exp(-s d(w, y)) at a scale s.
-
-    Args:
-        space: any metric.
-        epsilon: s; what is proved of it is `prove_epsilon`'s.
-    """
-
-    name = "exponential at a scale"
+class WordLaw(Protocol):
+    """The law P(y|w) proportional to exp(-s d(w, y)) on the points of a space."""
 
     @property
-    def guarantee(self) -> MetricDP:
-        """No more than twice the scale."""
-        return MetricDP(2 * self.epsilon, self.space.metric_name, "McSherry and Talwar 2007, Theorem 6")
+    def space(self) -> Space:
+        """Its words."""
 
-    def build_law(self) -> ExponentialLaw:
-        """Return the law."""
-        return ExponentialLaw(self.space, ExponentialKernel(self.epsilon))
+    @property
+    def scale(self) -> float:
+        """Its s."""
+
+    @property
+    def shares(self) -> WordShares:
+        """How often each word stays, and how often it is guessed, under Zipf's law by the space's ranks."""
+
+    def bound_losses(self) -> tuple[float, float]:
+        """Return epsilon, the largest loss per unit of distance, and the largest loss of any two words."""
+
+    def draw_points(self, points: Words, seed: int) -> Words:
+        """Return a point (N,) drawn for each of N."""
+
+    def log_likelihoods(self, point: int) -> FloatArray:
+        """Return ln P(y|x) of a point y for each point x (n,), up to a constant."""
 
 
-def prove_epsilon(space: Space, stored: Space, scale: float) -> float:
-    """Return the exact epsilon of the law at a scale, all rounding in it.
+LawFamily = Callable[[Sequence[float]], Sequence[WordLaw]]
+"""The laws of one metric at `LANES` scales."""
 
-    Args:
-        space: of the metric itself.
-        stored: the same with stored distances, which take its place where they are exact.
+
+def draw_words(law: WordLaw, words: Words, seed: int) -> Words:
+    """Return a word (N,) drawn for each of N: a point by the law, then any word of it."""
+    space = law.space
+    points = law.draw_points(space.point_by_word[words], seed)
+    order, ends = space.words_by_point
+    starts = np.concatenate([[0], ends[:-1]])
+    places = np.random.default_rng(seed).integers(starts[points], ends[points])
+    drawn: Words = order[places].astype(np.int32)
+    return drawn
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StepLaw:
+    """The law of the package on a graph whose points have equally many neighbours.
+
+    Attributes:
+        space: under a metric that counts steps.
         scale: s.
     """
-    proved = space if stored.edges is None else stored
-    return prove_exact_epsilon(proved, ExponentialKernel(scale)).epsilon
+
+    space: Space
+    scale: float
+
+    @functools.cached_property
+    def _law(self) -> RingLaw:
+        return RingLaw(self.space, ExponentialKernel(self.scale))
+
+    @functools.cached_property
+    def shares(self) -> WordShares:
+        """See `WordLaw`."""
+        return self._law.outcomes(compute_zipf_prior(len(self.space)))
+
+    def bound_losses(self) -> tuple[float, float]:
+        """See `WordLaw`."""
+        epsilon, loss = self._law.exact_epsilon().finding.epsilon, self._law.worst_loss()
+        return epsilon, min(epsilon * self.space.diameter, math.inf if loss is None else loss)
+
+    def draw_points(self, points: Words, seed: int) -> Words:
+        """See `WordLaw`."""
+        return self._law.sample(points, Streams(derive_key_from_seed(seed), [bytes(16)], [len(points)]))
+
+    def log_likelihoods(self, point: int) -> FloatArray:
+        """See `WordLaw`."""
+        logs: FloatArray = -self.scale * self.space.distances([point])[0] - self._law.log_normalisers
+        return logs
 
 
-class SuccessCurve:
-    """The Bayes success of an attacker who sees one word, as a function of the scale.
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredDistances:
+    """The distances between the points of a space, in memory.
 
-    With pi the prior, x the points and pi(x) the largest prior of a word at x::
-
-        V(s) = sum over y of  max over x of  pi(x) exp(-s d(x, y)) / Z(x)
-
-    Exponentials are looked up by the whole units of a distance, `LANES` scales in one pass.
-
-    Args:
-        space: of stored distances.
-        prior: (number of words,) public frequencies.
+    Attributes:
+        space: of n points.
+        steps: (n, n) in whole units.
+        unit: of distance.
     """
 
-    def __init__(self, space: Space, prior: FloatArray) -> None:
-        distances = space._distances  # noqa: SLF001 - no copy of rows
-        assert isinstance(distances, StoredDistances)  # noqa: S101 - for the type
-        self._steps, self._unit = distances.steps, distances.unit
-        count = len(space.points)
-        self._prior = np.zeros(count)
-        np.maximum.at(self._prior, space.point_by_word, prior)
-        self._tried: dict[float, float] = {}
-        self._last_step = int(max(parallel_map(np.max, self._strips())))
+    space: Space
+    steps: Steps
+    unit: float
 
-    def _strips(self) -> list[Steps]:
-        return [self._steps[start : start + _STRIP_ROWS] for start in range(0, len(self._steps), _STRIP_ROWS)]
+    def list_strips(self) -> list[Steps]:
+        """Return the rows in strips, for passes on all cores."""
+        return [self.steps[start : start + _STRIP_ROWS] for start in range(0, len(self.steps), _STRIP_ROWS)]
 
-    def evaluate(self, scales: Sequence[float]) -> FloatArray:
-        """Return the success at each of `LANES` scales, by two passes over all pairs."""
-        table = np.exp(-self._unit * np.arange(self._last_step + 1)[:, None] * np.asarray(scales))
-        sums = np.concatenate(parallel_map(functools.partial(_sum_rows, table), self._strips()))
-        chances = self._prior[:, None] / sums
-        maxima = np.concatenate(parallel_map(functools.partial(_maximize_rows, table, chances), self._strips()))
-        successes: FloatArray = maxima.sum(axis=0)
-        self._tried.update(zip(map(float, scales), successes.tolist(), strict=True))
-        return successes
+    def build_laws(self, scales: Sequence[float]) -> list["StoredLaw"]:
+        """Return the laws at `LANES` scales, by two passes over all pairs.
 
-    def find_scales(self, targets: Sequence[float]) -> list[tuple[float, float]]:
-        """Return the scale at which the success is each of two targets, and the success there.
-
-        Raises:
-            NotTractable: no scale was found, as where a target is below the share of the most frequent word.
+        With pi(x) the largest prior of a word at x, the best guess from y is the x of the largest pi(x) P(y|x).
         """
-        start = 1.0 / float(np.median(_find_nearest_steps(self._steps[:_STRIP_ROWS])) * self._unit)
-        self.evaluate([start * factor for factor in (1.5, 3.0, 6.0, 12.0)])
-        for _ in range(_MAX_PASSES):
-            pairs = [self._find_closest(target) for target in targets]
-            if all(abs(success - target) <= TOLERANCE for (_, success), target in zip(pairs, targets, strict=True)):
-                break
-            self.evaluate([scale for target in targets for scale in self._guess(target)])
-        else:
-            raise NotTractable(f"No scale was found at which the attacker names {targets} of the words: set others.")
-        return pairs
+        prior = compute_zipf_prior(len(self.space))
+        guessed_words = find_guessed_words(self.space, prior)
+        priors = prior[guessed_words]
+        table = self.tabulate(scales)
+        sums = np.concatenate(parallel_map(functools.partial(_sum_rows, table), self.list_strips()))
+        find_maxima = functools.partial(_find_maxima, table, priors[:, None] / sums)
+        maxima, inputs = map(np.concatenate, zip(*parallel_map(find_maxima, self.list_strips()), strict=True))
+        laws = []
+        for lane, scale in enumerate(scales):
+            logs, best = np.log(sums[:, lane]), inputs[:, lane]
+            guessed = add_guesses(guessed_words, best, maxima[:, lane] / priors[best], len(self.space))
+            kept = compute_kept_shares(self.space, ExponentialKernel(scale), logs)
+            laws.append(StoredLaw(self, scale, logs, WordShares(kept, guessed)))
+        return laws
 
-    def _find_closest(self, target: float) -> tuple[float, float]:
-        return min(self._tried.items(), key=lambda pair: abs(pair[1] - target))
+    def tabulate(self, scales: Sequence[float]) -> FloatArray:
+        """Return exp(-s d) (units, k) of each distance in units."""
+        farthest = max(int(strip.max()) for strip in self.list_strips())
+        decays: FloatArray = np.exp(-self.unit * np.arange(farthest + 1)[:, None] * np.asarray(scales))
+        return decays
 
-    def _guess(self, target: float) -> tuple[float, float]:
-        """Return two scales to try: by the straight line of ln s over logit V inside the bracket, and its middle."""
-        below = [scale for scale, success in self._tried.items() if success <= target]
-        above = [scale for scale, success in self._tried.items() if success > target]
-        if not above:
-            return max(below) * _STRIDE, max(below) * _STRIDE**2
-        if not below:
-            return min(above) / _STRIDE, min(above) / _STRIDE**2
-        low, high = max(below), min(above)
-        least, greatest = _logit(self._tried[low]), _logit(self._tried[high])
-        share = (_logit(target) - least) / (greatest - least)
-        return low * (high / low) ** share, math.sqrt(low * high)
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class StoredLaw:
+    """The law over stored distances.
+
+    Attributes:
+        distances: between the points.
+        scale: s.
+        log_normalisers: ln Z (number of points,).
+        shares: see `WordLaw`.
+    """
+
+    distances: StoredDistances
+    scale: float
+    log_normalisers: FloatArray
+    shares: WordShares
+
+    @property
+    def space(self) -> Space:
+        """See `WordLaw`."""
+        return self.distances.space
+
+    def bound_losses(self) -> tuple[float, float]:
+        """See `WordLaw`."""
+        strips = self.distances.list_strips()
+        starts = range(0, len(self.distances.steps), _STRIP_ROWS)
+        falls = self.scale * self.distances.unit
+        bounds = parallel_map(
+            lambda strip: _bound_pairs(*strip, falls, self.log_normalisers), zip(strips, starts, strict=True)
+        )
+        slope, loss = (max(values) for values in zip(*bounds, strict=True))
+        return self.scale + slope / self.distances.unit, loss
+
+    def draw_points(self, points: Words, seed: int) -> Words:
+        """See `WordLaw`."""
+        levels = np.random.default_rng(seed).random(len(points))
+        order = np.lexsort((levels, points))
+        distinct, starts = np.unique(points[order], return_index=True)
+        table = self.distances.tabulate([self.scale])[:, 0]
+        drawn = np.empty(len(points), dtype=np.int32)
+        ends = np.append(starts[1:], len(points))
+        chunks = np.array_split(np.arange(len(distinct)), max(1, len(distinct) // _STRIP_ROWS))
+
+        def visit(chunk: IntArray) -> None:
+            for x, start, end in zip(distinct[chunk], starts[chunk], ends[chunk], strict=True):
+                targets = levels[order[start:end]] * math.exp(self.log_normalisers[x])
+                drawn[order[start:end]] = _draw_from_row(table, self.distances.steps[x], targets)
+
+        parallel_map(visit, chunks)
+        return drawn
+
+    def log_likelihoods(self, point: int) -> FloatArray:
+        """See `WordLaw`."""
+        falls = -self.scale * self.distances.unit
+        logs: FloatArray = falls * self.distances.steps[point] - self.log_normalisers
+        return logs
+
+
+def store_distances(space: Space) -> StoredDistances:
+    """Return the distances of a space, rounded to 2^ceil(log2(D / 30,000)): a part in 10,000 of the diameter D."""
+    count = space.point_count
+    farthest = float(space.distances([0]).max())
+    unit = 2.0 ** math.ceil(math.log2(2 * farthest / _MAX_STEPS))
+    steps: Steps = np.empty((count, count), dtype=np.uint16)
+
+    def visit(first: int, rows: FloatArray) -> None:
+        np.multiply(rows, 1 / unit, out=rows)
+        np.maximum(np.rint(rows, out=rows), 1.0, out=rows)
+        rows[np.arange(len(rows)), first + np.arange(len(rows))] = 0.0
+        steps[first : first + len(rows)] = rows
+
+    space.map_row_blocks(visit, np.arange(count))
+    return StoredDistances(space, steps, unit)
+
+
+@dataclasses.dataclass(frozen=True)
+class Target:
+    """What the best guesser shall have.
+
+    Attributes:
+        aim: about which words: ``average`` or ``rare``.
+        success: the share of them that is guessed.
+    """
+
+    aim: str
+    success: float
+
+    def measure(self, outcomes: Outcomes) -> float:
+        """Return the success under a law."""
+        success = outcomes.guessed if self.aim == "average" else outcomes.rare_guessed
+        return 0.0 if success is None else success
+
+
+def summarize_law(law: WordLaw) -> Outcomes:
+    """Return what words become under a law, when they follow Zipf's law by the space's ranks."""
+    return summarize_outcomes(law.space, compute_zipf_prior(len(law.space)), law.shares)
+
+
+def find_laws(build: LawFamily, targets: Sequence[Target], start: float) -> list[tuple[WordLaw, Outcomes]]:
+    """Return for each target the law of its success, within `TOLERANCE`.
+
+    Args:
+        build: the laws of a metric by their scales.
+        targets: up to `LANES`.
+        start: a scale to begin near.
+
+    Raises:
+        NotTractable: no scale was found, as where a target is below the share of the most frequent word.
+    """
+    tried: list[tuple[WordLaw, Outcomes]] = []
+    scales = [start * factor for factor in _FIRST_FACTORS]
+    for number in range(_MAX_PASSES):
+        tried += [(law, summarize_law(law)) for law in build(scales)]
+        found = [min(tried, key=lambda pair: abs(target.measure(pair[1]) - target.success)) for target in targets]
+        open_targets = [
+            target
+            for target, (_, outcomes) in zip(targets, found, strict=True)
+            if abs(target.measure(outcomes) - target.success) > TOLERANCE
+        ]
+        if not open_targets:
+            return found
+        trials = [_guess_scale(tried, target, is_middle=number % 3 == 2) for target in open_targets]  # noqa: PLR2004
+        scales = [*trials, *[trials[-1] * (1 + place / 1000) for place in range(1, LANES + 1 - len(trials))]]
+    raise NotTractable(f"No scale was found at which the attacker guesses {targets[0].success} of words: set others.")
+
+
+def _guess_scale(tried: Sequence[tuple[WordLaw, Outcomes]], target: Target, *, is_middle: bool) -> float:
+    """Return a scale to try: by the straight line of ln s over logit V inside the bracket, or its middle."""
+    pairs = sorted((law.scale, target.measure(outcomes)) for law, outcomes in tried)
+    below = [pair for pair in pairs if pair[1] <= target.success]
+    above = [pair for pair in pairs if pair[1] > target.success]
+    if not above:
+        return below[-1][0] * _STRIDE
+    if not below:
+        return above[0][0] / _STRIDE
+    (low, least), (high, greatest) = below[-1], above[0]
+    share = (_logit(target.success) - _logit(least)) / (_logit(greatest) - _logit(least))
+    return math.sqrt(low * high) if is_middle else float(low * (high / low) ** share)
 
 
 def _logit(share: float) -> float:
     inner = min(max(share, _EDGE), 1 - _EDGE)
     return math.log(inner / (1 - inner))
-
-
-def _find_nearest_steps(steps: Steps) -> Steps:
-    """Return the distances (k,) of the first k points to their nearest others, from their rows (k, n)."""
-    rows = steps.copy()
-    np.fill_diagonal(rows, np.iinfo(np.uint16).max)
-    nearest: Steps = rows.min(axis=1)
-    return nearest
 
 
 @functools.partial(compile_loop, relaxed=True)
@@ -216,17 +319,49 @@ def _sum_rows(table: FloatArray, steps: Steps) -> FloatArray:  # pragma: no cove
     return sums
 
 
-@functools.partial(compile_loop, relaxed=True)
-def _maximize_rows(table: FloatArray, chances: FloatArray, steps: Steps) -> FloatArray:  # pragma: no cover - compiled
-    """Return the maxima (r, 4) of chances[j] table[steps] over the columns j of (r, n) steps."""
-    maxima = np.empty((steps.shape[0], 4))
+@compile_loop
+def _find_maxima(
+    table: FloatArray, chances: FloatArray, steps: Steps
+) -> tuple[FloatArray, IntArray]:  # pragma: no cover - compiled
+    """Return the maxima (r, 4) of chances[j] table[steps] over the columns j of (r, n) steps, and the first j."""
+    maxima, places = np.zeros((steps.shape[0], 4)), np.zeros((steps.shape[0], 4), dtype=np.int64)
     for i in range(steps.shape[0]):
-        a = b = c = d = 0.0
+        best, place = maxima[i], places[i]
         for j in range(steps.shape[1]):
             row = steps[i, j]
-            a = max(a, chances[j, 0] * table[row, 0])
-            b = max(b, chances[j, 1] * table[row, 1])
-            c = max(c, chances[j, 2] * table[row, 2])
-            d = max(d, chances[j, 3] * table[row, 3])
-        maxima[i, 0], maxima[i, 1], maxima[i, 2], maxima[i, 3] = a, b, c, d
-    return maxima
+            for lane in range(4):
+                value = chances[j, lane] * table[row, lane]
+                if value > best[lane]:
+                    best[lane], place[lane] = value, j
+    return maxima, places
+
+
+@compile_loop
+def _bound_pairs(
+    steps: Steps, first: int, fall: float, logs: FloatArray
+) -> tuple[float, float]:  # pragma: no cover - compiled
+    """Return the largest |ln Z(x) - ln Z(y)| per unit of distance, and the largest loss, of the pairs of a strip."""
+    slope = loss = 0.0
+    for i in range(steps.shape[0]):
+        for j in range(first + i):
+            difference, distance = abs(logs[first + i] - logs[j]), float(steps[i, j])
+            slope = max(slope, difference / distance)
+            loss = max(loss, difference + fall * distance)
+    return slope, loss
+
+
+@compile_loop
+def _draw_from_row(
+    table: FloatArray, steps: Steps, targets: FloatArray
+) -> npt.NDArray[np.int32]:  # pragma: no cover - compiled
+    """Return for each of increasing targets (k,) the first point whose cumulative sum of table[steps] exceeds it."""
+    drawn = np.full(targets.size, np.int32(0), dtype=np.int32)
+    total, place = 0.0, 0
+    for point in range(steps.size):
+        total += table[steps[point]]
+        while place < targets.size and targets[place] < total:
+            drawn[place] = point
+            place += 1
+        if place == targets.size:
+            break
+    return drawn

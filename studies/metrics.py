@@ -1,405 +1,305 @@
 """Metrics of a space of words at equal attacker's success: a study of this package."""
 
-import dataclasses
-import math
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 
 import numpy as np
-import numpy.typing as npt
 
-from deniable.core.arrays import BoolArray, FloatArray
-from deniable.space import Space
-from deniable.space.geodesic import CONVERSION, DEFAULT_NEIGHBOURS
-from deniable.space.metrics import Metric as WordMetric
-from deniable.space.metrics import resolve_metric
-from deniable.words.prior import compute_zipf_prior
-from studies.metric_laws import Exponential, SuccessCurve, prove_epsilon, store_metric
-from studies.metric_texts import (
-    Encoder,
-    Outcome,
-    build_encoder,
-    draw_outputs,
-    estimate_accuracy,
-    find_hidden_words,
-    find_parts_of_speech,
-    join_words,
-    train_classifier,
+from studies.metric_measures import (
+    ANGULAR,
+    EUCLIDEAN,
+    FURTHER_TARGETS,
+    GEODESIC,
+    NEAREST,
+    NO_OUTPUT,
+    RANKS,
+    READ,
+    RIVALS,
+    SHOWN_WORDS,
+    STEPS,
+    STEPS_50D,
+    TARGETS,
+    VARIANTS,
+    Sizes,
+    measure,
+    name_curve,
 )
-from studies.reviews import FILES, Corpus, read_halves
-from studies.rows import Row, Selection, at, find_row, row_of
-from studies.runner import Context
+from studies.metric_reader import BANDS
+from studies.reviews import FILES
+from studies.rows import Row, Selection, at, find_row
 from studies.study import Axis, Expectation, Grid, Line, Metric, Panel, Statement, Study, Table, above, below
 from studies.vocabularies import VECTORS
 
-SUCCESSES = (0.25, 0.40)
-"""Bayes success of the optimal attacker who sees one word, at which metrics are compared."""
-SPACES = {"default": "the default space", "50d": "50 dimensions", "300d": "300 dimensions"}
-EUCLIDEAN, ANGULAR = "euclidean", "angular"
-NEIGHBOURS = (5, 10, 20, 50)
-DIMENSIONS = (10, 20)
+SPACES = {"open": "nothing hidden", "default": "names, places, numbers hidden"}
 TITLES = {
+    STEPS: "steps",
+    STEPS_50D: "steps, lists of 50 dimensions",
+    NEAREST: "steps to the 10 nearest",
     EUCLIDEAN: "Euclidean",
     ANGULAR: "angular",
-    **{f"geodesic-{k}": f"geodesic, {k} neighbours" for k in NEIGHBOURS},
-    **{f"projected-{d}": f"Euclidean, {d} components" for d in DIMENSIONS},
+    GEODESIC: "geodesic",
+    **{name: f"steps, {name.split('-')[1]} neighbours, reach {name.split('-')[2]}" for name in VARIANTS},
 }
-GEODESIC = f"geodesic-{DEFAULT_NEIGHBOURS}"
-_MARKS = dict(zip(TITLES, "os^vD<>P", strict=True))
-ALIKE = 0.02
-"""Difference of two shares up to which metrics are alike."""
-PUBLIC_EPSILON = 2.3
-"""Euclidean epsilon whose like is looked for in the units of other metrics."""
-NAMED = 0.30
-"""Share of words named in context at which metrics are compared too."""
-AT_CONTEXT = ("changed words, other vectors", "texts, other vectors", "accuracy")
-"""Metrics that are read there."""
+AIMS = {"average": "equal on all words", "rare": "equal beyond rank 1,000"}
+EQUAL_ACCURACIES = (0.76, 0.78, 0.80)
+"""Accuracies of the classifier at which a reader's guesses are compared."""
 
 
-@dataclasses.dataclass(frozen=True)
-class Sizes:
-    """How much is measured.
-
-    Attributes:
-        default_words: of the default space.
-        words: of the spaces on which all metrics are compared, most frequent first.
-        reviews: privatized, and as many others for classifiers and the attacker.
-        letters: reviews compared letter by letter.
-        attacked: reviews that the attacker who reads the context guesses.
-    """
-
-    default_words: int = 50_000
-    words: int = 15_000
-    reviews: int = 2_000
-    letters: int = 500
-    attacked: int = 60
-
-
-def name_curve(space: str, metric: str) -> str:
-    """Return the curve of one metric on one space."""
-    return f"{space}/{metric}"
-
-
-def measure(context: Context, space_name: str, metric_name: str) -> list[Row]:
-    """Return what becomes of reviews under the law of one metric, at each success."""
-    space = build_space(context, space_name, metric_name)
-    stored = build_space(context, space_name, metric_name, is_stored=True)
-    curve = name_curve(space_name, metric_name)
-    unit = CONVERSION if metric_name.startswith("geodesic") else 1.0
-    rows = []
-    for target, (scale, success) in zip(
-        SUCCESSES, SuccessCurve(stored, compute_zipf_prior(len(space))).find_scales(SUCCESSES), strict=True
-    ):
-        rows += [
-            Row(curve, target, "success", success),
-            Row(curve, target, "scale", scale * unit),
-            Row(curve, target, "epsilon", prove_epsilon(space, stored, scale) * unit),
-            *measure_texts(context, space_name, curve, target, Exponential(stored, epsilon=scale)),
+def derive_rows(rows: Sequence[Row]) -> Iterator[Row]:
+    """Yield shares by rank, and a reader's guesses at equal accuracy, between points of a curve by straight lines."""
+    first = TARGETS[0]
+    for metric in TITLES:
+        for name, last in RANKS.values():
+            found = find_row(rows, name_curve("open", metric, first.aim), first.success, f"unchanged, {name}")
+            if found is not None:
+                yield Row(f"open/{metric}/by rank", last, "unchanged by rank", found.value)
+    for metric in READ:
+        points = [
+            *((name_curve("open", metric, target.aim), target.success) for target in TARGETS),
+            *((name_curve("open", metric, "further"), target.success) for target in FURTHER_TARGETS),
         ]
-    return rows
+        for band in ("", *BANDS):
+            name = f"read, {band}" if band else "read"
+            pairs = [(find_row(rows, *point, "accuracy"), find_row(rows, *point, name)) for point in points]
+            known = sorted((x.value, y.value) for x, y in pairs if x is not None and y is not None)
+            for accuracy in EQUAL_ACCURACIES:
+                if known and known[0][0] <= accuracy <= known[-1][0]:
+                    value = float(np.interp(accuracy, *np.transpose(known)))
+                    yield Row(f"open/{metric}/at accuracy", accuracy, f"{name}, equal accuracy", value)
 
 
-def measure_texts(
-    context: Context, space_name: str, curve: str, target: float, mechanism: Exponential
-) -> Iterable[Row]:
-    """Yield what becomes of the words, the texts and the classes of reviews, and what an attacker names."""
-    sizes: Sizes = context.sizes
-    space, corpora, encoders = mechanism.space, load_corpora(context, space_name), load_encoders(context, space_name)
-    private, public = corpora["TR1"], corpora["TE1"]
-    # All metrics of a space draw with one seed.
-    outputs = draw_outputs(mechanism, private, context.derive_seed("draws", space_name, target))
-    outcome = Outcome(space, private, outputs, load_hidden_words(context, space_name))
-    yield row_of(curve, target, "words kept", outcome.estimate_kept())
-    for name, encoder in encoders.items():
-        yield row_of(curve, target, f"changed words, {name} vectors", outcome.estimate_changed_cosine(encoder))
-        yield row_of(curve, target, f"texts, {name} vectors", outcome.estimate_text_cosine(encoder))
-    yield row_of(curve, target, "texts, letters", outcome.estimate_letter_cosine(min(sizes.letters, sizes.reviews)))
-    parts = load_parts(context, space_name)
-    if parts is not None:
-        yield row_of(curve, target, "same part of speech", outcome.estimate_same_part(parts))
-    same_class = outcome.estimate_same_class()
-    if same_class is not None:
-        yield row_of(curve, target, "same class", same_class)
-    yield from measure_classes(context, space_name, curve, target, outcome)
-    in_context, alone = outcome.measure_contextual_success(
-        mechanism, public, min(sizes.attacked, len(private.codes)), context.derive_seed("attack", space_name)
-    )
-    yield row_of(curve, target, "named in context", in_context)
-    yield row_of(curve, target, "named alone", alone)
+def build_cells(metrics: Sequence[str], hidden: Sequence[str]) -> tuple[tuple[str, str], ...]:
+    """Return metrics on the space that hides nothing, and on the one that hides names, places and numbers."""
+    cells = (*(("open", metric) for metric in metrics), *(("default", metric) for metric in hidden))
+    # What takes longest comes last.
+    return tuple(sorted(cells, key=lambda cell: (cell[1] == GEODESIC, cell[1] not in READ)))
 
 
-def measure_classes(context: Context, space_name: str, curve: str, target: float, outcome: Outcome) -> Iterable[Row]:
-    """Yield the accuracy of classifiers that learn from private reviews, and of one that is given them."""
-    space, private, public = outcome.space, outcome.corpus, load_corpora(context, space_name)["TE1"]
-    originals = public.original()
-    trained_on_private = train_classifier(space, outcome.outputs, private, private.offsets)
-    yield row_of(
-        curve, target, "accuracy", estimate_accuracy(trained_on_private, join_words(space, *originals), public)
-    )
-    trained_on_originals = context.share(
-        f"classifier {space_name}", lambda: train_classifier(space, originals[0], public, originals[1])
-    )
-    texts = join_words(space, outcome.outputs, private.offsets)
-    yield row_of(curve, target, "accuracy on private", estimate_accuracy(trained_on_originals, texts, private))
-
-
-def build_space(context: Context, space_name: str, metric_name: str, *, is_stored: bool = False) -> Space:
-    """Return the words of a space under a metric."""
-    kind, _, number = metric_name.partition("-")
-    metric = (
-        WordMetric.geodesic(int(number))
-        if kind == "geodesic"
-        else resolve_metric(ANGULAR if kind == ANGULAR else EUCLIDEAN)
-    )
-    base, chosen = load_space(context, space_name), store_metric(metric) if is_stored else metric
-    vectors = project_vectors(base.vectors, int(number)) if kind == "projected" else base.vectors
-    return Space(base.words, vectors, metric=chosen, hide=base.hide[:-1])
-
-
-def project_vectors(vectors: FloatArray, dimensions: int) -> FloatArray:
-    """Return the first principal components (n, dimensions) of vectors (n, d), public as they are."""
-    centred = vectors - vectors.mean(axis=0)
-    _, directions = np.linalg.eigh(centred.T @ centred)
-    components: FloatArray = centred @ directions[:, : -min(dimensions, vectors.shape[1]) - 1 : -1]
-    return components
-
-
-def load_space(context: Context, name: str) -> Space:
-    """Return a space by name, under the Euclidean metric."""
-    sizes: Sizes = context.sizes
-
-    def read() -> Space:
-        if name == "300d":
-            return Space.load(context.find_file(VECTORS), limit=sizes.words)
-        return Space.glove(sizes.default_words if name == "default" else sizes.words)
-
-    return context.share(f"space {name}", read)
-
-
-def load_corpora(context: Context, name: str) -> dict[str, Corpus]:
-    """Return the parts of IMDB as words of a space."""
-    return context.share(
-        f"corpora {name}", lambda: read_halves(context, load_space(context, name), context.sizes.reviews)
-    )
-
-
-def load_encoders(context: Context, name: str) -> dict[str, Encoder]:
-    """Return the space's own vectors of its words, and independent ones."""
-
-    def build() -> dict[str, Encoder]:
-        own, public = load_space(context, name), load_corpora(context, name)["TE1"]
-        other = Space.glove(hide=()) if name == "300d" else Space.load(context.find_file(VECTORS), hide=())
-        return {"own": build_encoder(own, own, public), "other": build_encoder(own, other, public)}
-
-    return context.share(f"encoders {name}", build)
-
-
-def load_hidden_words(context: Context, name: str) -> BoolArray:
-    """Return which words of a space are hidden."""
-    return context.share(f"hidden {name}", lambda: find_hidden_words(load_space(context, name)))
-
-
-def load_parts(context: Context, name: str) -> npt.NDArray[np.uint8] | None:
-    """Return the parts of speech of the words of a space; None without the lexicon."""
-    return context.share(f"parts {name}", lambda: find_parts_of_speech(load_space(context, name)))
-
-
-def derive_rows(rows: Sequence[Row]) -> Iterable[Row]:
-    """Yield epsilons and utility at equal success, between two points of a curve by straight lines."""
-    for curve in (name_curve(space, metric) for space in SPACES for metric in TITLES):
-        base = name_curve(curve.partition("/")[0], EUCLIDEAN)
-        for success in SUCCESSES:
-            own, theirs = (find_row(rows, name, success, "epsilon") for name in (curve, base))
-            if own is not None and theirs is not None:
-                yield Row(curve, success, "epsilon ratio", own.value / theirs.value)
-        logs = [[math.log(value) for value in collect_values(rows, name, "epsilon")] for name in (base, curve)]
-        yield from interpolate(curve, "epsilon like 2.3", math.log(PUBLIC_EPSILON), logs[0], logs[1], math.exp)
-        named = collect_values(rows, curve, "named in context")
-        for metric in AT_CONTEXT:
-            yield from interpolate(curve, f"{metric}, in context", NAMED, named, collect_values(rows, curve, metric))
-
-
-def collect_values(rows: Sequence[Row], curve: str, metric: str) -> list[float]:
-    """Return the values of a metric at each success, as far as they were measured."""
-    found = (find_row(rows, curve, success, metric) for success in SUCCESSES)
-    return [row.value for row in found if row is not None]
-
-
-def interpolate(
-    curve: str,
+def compare(
+    text: str,
     metric: str,
-    place: float,
-    xs: Sequence[float],
-    ys: Sequence[float],
-    transform: Callable[[float], float] = float,
-) -> Iterable[Row]:
-    """Yield the value at a place between two points, as a row without a place; nothing beyond them."""
-    if len(xs) == len(ys) == len(SUCCESSES) and xs[0] <= place <= xs[-1]:
-        yield Row(curve, None, metric, transform(float(np.interp(place, xs, ys))))
-
-
-def build_cells(metrics: Sequence[str], default_metrics: Sequence[str]) -> tuple[tuple[str, str], ...]:
-    """Return some metrics on the default space, and each on the two spaces of all metrics."""
-    return (
-        *(("default", metric) for metric in default_metrics),
-        *((space, metric) for space in SPACES if space != "default" for metric in metrics),
-    )
-
-
-def compare(text: str, metric: str, expect: Callable[[Selection], Expectation], name: str = GEODESIC) -> Statement:
-    """Return a statement that compares a metric with the Euclidean one, space by space."""
+    expect: Callable[[Selection], Expectation],
+    others: Sequence[str] = (EUCLIDEAN,),
+    spaces: Sequence[str] = tuple(SPACES),
+    aims: Sequence[str] = tuple(AIMS),
+) -> Statement:
+    """Return a statement that compares steps with other metrics, space by space and aim by aim."""
     checks = tuple(
-        (at(name_curve(space, name), metric=metric), expect(at(name_curve(space, EUCLIDEAN)))) for space in SPACES
+        (at(name_curve(space, STEPS, aim), metric=metric), expect(at(name_curve(space, other, aim))))
+        for other in others
+        for space in spaces
+        for aim in aims
+        if space == "open" or other in READ
     )
     return Statement(text, *checks[0], also=checks[1:])
 
 
-def draw_panel(space: str, title: str, metric: str, axis: Axis, *, has_legend: bool = False) -> Panel:
-    """Return the panel of one measure of all metrics against the success of the attacker who reads the context."""
+def compare_readers(text: str, bands: Sequence[str]) -> Statement:
+    """Return a statement that a reader guesses fewer words under steps than under the Euclidean metric."""
+    steps, euclidean = (f"open/{metric}/at accuracy" for metric in READ)
+    checks = tuple((at(steps, metric=f"read, {band}, equal accuracy"), below(at(euclidean))) for band in bands)
+    return Statement(text, *checks[0], also=checks[1:])
+
+
+def list_curves(spaces: Sequence[str], metrics: Sequence[str], aim: str) -> tuple[str, ...]:
+    """Return curves for a table."""
+    return tuple(name_curve(space, metric, aim) for space in spaces for metric in metrics)
+
+
+def draw_rare_panel(title: str, metric: str, axis: Axis) -> Panel:
+    """Return the panel of one measure against the success of the best guesser on rare words."""
     lines = tuple(
-        Line(
-            name_curve(space, name),
-            metric,
-            f"-{mark}",
-            colour,
-            TITLES[name] if has_legend else "",
-            x="named in context",
-        )
-        for colour, (name, mark) in enumerate(_MARKS.items())
+        Line(name_curve("open", name, aim), metric, style, _COLOURS[name], "", x="rare guessed")
+        for name in _COLOURS
+        for aim, style in (("average", "o"), ("rare", "^"))
     )
-    return Panel(f"{SPACES[space]}: {title}", lines, Axis("words named by an attacker who reads the context, %"), axis)
+    return Panel(title, lines, Axis("rare words guessed, one at a time, %"), axis)
 
 
-_COSINE = Axis("mean cosine to the original, by other vectors")
-_ACCURACY = Axis("accuracy on original reviews, %")
-_WORD_METRICS = (
-    "success",
+_COLOURS = {name: number for number, name in enumerate((STEPS, *RIVALS))}
+_MAIN = (STEPS, STEPS_50D, *RIVALS)
+_LAW = (
     "scale",
     "epsilon",
-    "epsilon ratio",
-    "words kept",
-    "changed words, own vectors",
-    "changed words, other vectors",
-    "same part of speech",
-    "same class",
+    "any two words",
+    "guessed",
+    "rare guessed",
+    "unchanged, 99th percentile",
+    "unchanged, most exposed",
+    *(f"unchanged: {word}" for word in SHOWN_WORDS),
 )
-_TEXT_METRICS = (
-    "texts, own vectors",
-    "texts, other vectors",
-    "texts, letters",
-    "accuracy",
-    "accuracy on private",
-    "named alone",
-    "named in context",
-)
+_BY_BAND = tuple(f"{what}, {name}" for what in ("unchanged", "guessed") for name, _ in RANKS.values())
+_TEXTS = ("cosine", "rare cosine", "same part of speech", "same class", "accuracy")
+_READ = ("read", *(f"read, {band}" for band in BANDS))
+_NAMES = {"average": "Equal success on all words", "rare": "Equal success on words beyond rank 1,000"}
 STUDY = Study(
     name="metrics",
     title="Metrics at equal attacker's success",
     citation="A study of this package.",
     question="Epsilon is per unit of distance, and every metric has a unit of its own: at one epsilon they cannot be "
-    "compared. Where the best guesser who sees one word names the same share of words, which metric replaces words by "
-    "related ones, and what does an attacker who reads the context make of it?",
-    picture="For each space two panels, against the share of words that an attacker names who reads the context: how "
-    "near changed words are to their originals by vectors of another source, and the accuracy of a classifier that "
-    "learns from private reviews.",
-    full=Grid(build_cells(tuple(TITLES), (EUCLIDEAN, GEODESIC)), Sizes()),
-    quick=Grid(
-        build_cells((EUCLIDEAN, GEODESIC), (EUCLIDEAN, GEODESIC)),
-        Sizes(default_words=8_000, words=4_000, reviews=300, letters=100, attacked=20),
-    ),
+    "compared. Where the best guesser who sees one word is right about the same share of words, of all or of the rare "
+    "ones, which metric guards rare words, keeps words near to their originals, and leaves a classifier more to learn?",
+    picture="Four panels: shares of words that stay as they are, by rank, where 20 % of all words are guessed; against "
+    "the share of rare words that are guessed, how near changed rare words are to their originals, and the accuracy of "
+    "a classifier; and against that accuracy, the rare words that a reader with a language model guesses.",
+    full=Grid(build_cells((*_MAIN, *VARIANTS), READ), Sizes()),
+    quick=Grid(build_cells((STEPS, EUCLIDEAN), (STEPS, EUCLIDEAN)), Sizes(words=4_000, reviews=300, read=10)),
     measure=measure,
     derive=derive_rows,
-    curves={name_curve(space, name): f"{title}, {SPACES[space]}" for space in SPACES for name, title in TITLES.items()},
+    curves={
+        **{
+            name_curve(space, name, aim): f"{title}, {hidden}"
+            for aim in AIMS
+            for space, hidden in SPACES.items()
+            for name, title in TITLES.items()
+        },
+        **{f"open/{name}/by rank": title for name, title in TITLES.items()},
+        **{name_curve("open", name, "further"): f"{TITLES[name]}, nothing hidden" for name in READ},
+        **{f"open/{name}/at accuracy": TITLES[name] for name in READ},
+        NO_OUTPUT: "nothing of the release",
+    },
     metrics={
-        "success": Metric("success of the best guesser, one word at a time", ".2%"),
-        "scale": Metric("scale of the law", ".4g"),
-        "epsilon": Metric("exact epsilon", ".4g"),
-        "epsilon ratio": Metric("epsilon / Euclidean epsilon", ".3f"),
-        "epsilon like 2.3": Metric("epsilon of the success of Euclidean 2.3", ".4g"),
-        "words kept": Metric("words kept", ".1%"),
-        "changed words, own vectors": Metric("cosine of changed words, own vectors", ".3f"),
-        "changed words, other vectors": Metric("cosine of changed words, other vectors", ".3f"),
-        "texts, own vectors": Metric("cosine of texts, own vectors", ".3f"),
-        "texts, other vectors": Metric("cosine of texts, other vectors", ".3f"),
-        "texts, letters": Metric("cosine of texts, letters", ".3f"),
+        "scale": Metric("scale", ".4g"),
+        "epsilon": Metric("epsilon a unit", ".3f"),
+        "any two words": Metric("epsilon of any two words", ".1f"),
+        "guessed": Metric("guessed, all words", ".1%"),
+        "rare guessed": Metric("guessed, beyond rank 1,000", ".1%"),
+        "unchanged": Metric("unchanged, all words", ".1%"),
+        "unchanged, 99th percentile": Metric("unchanged, 99th percentile of words", ".1%"),
+        "unchanged, most exposed": Metric("unchanged, most exposed word", ".1%"),
+        "unchanged by rank": Metric("words that stay as they are", ".1%"),
+        **{name: Metric(name, ".1%") for name in (*_BY_BAND, *(f"unchanged: {word}" for word in SHOWN_WORDS))},
+        "cosine": Metric("cosine of changed words", ".3f"),
+        "rare cosine": Metric("cosine of changed words beyond rank 1,000", ".3f"),
         "same part of speech": Metric("changed words that keep a part of speech", ".1%"),
-        "same class": Metric("words of a hidden class that stay in it", ".1%"),
+        "same class": Metric("words of a hidden class that stay in it", ".2%"),
         "accuracy": Metric("accuracy, trained on private reviews", ".1%"),
-        "accuracy on private": Metric("accuracy on private reviews, trained on originals", ".1%"),
-        "named alone": Metric("words named, one at a time", ".1%"),
-        "named in context": Metric("words named in context", ".1%"),
-        "changed words, other vectors, in context": Metric("cosine of changed words", ".3f"),
-        "texts, other vectors, in context": Metric("cosine of texts", ".3f"),
-        "accuracy, in context": Metric("accuracy", ".1%"),
+        "read": Metric("all words", ".1%"),
+        **{f"read, {band}": Metric(band, ".1%") for band in BANDS},
+        "read, equal accuracy": Metric("all words", ".1%"),
+        **{f"read, {band}, equal accuracy": Metric(band, ".1%") for band in BANDS},
     },
     statements=(
         compare(
-            "Geodesic: changed words are nearer to their originals than under the Euclidean metric, by independent "
-            "vectors.",
-            "changed words, other vectors",
-            above,
+            "Steps: the most exposed word stays less often than under the Euclidean metric.",
+            "unchanged, most exposed",
+            below,
         ),
-        compare("Geodesic: more of the changed words keep a part of speech.", "same part of speech", above),
+        compare("Steps: the loss of any two words is smaller.", "any two words", below),
         compare(
-            "Geodesic: whole texts are nearer to their originals, by independent vectors.",
-            "texts, other vectors",
-            above,
+            "Steps: where all words are guessed alike, rare words are guessed less often.",
+            "rare guessed",
+            below,
+            aims=("average",),
         ),
         compare(
-            "Geodesic: the accuracy of a classifier that learns from private reviews is not 2 points lower.",
+            "Steps: a classifier that learns from private reviews is more accurate.",
             "accuracy",
-            lambda base: above(base, -ALIKE),
-        ),
-        compare(
-            "Geodesic: the attacker who reads the context does not name 2 points more of the words.",
-            "named in context",
-            lambda base: below(base, -ALIKE),
-        ),
-        compare(
-            "Geodesic: changed words are nearer also where the attacker who reads the context names the same share.",
-            "changed words, other vectors, in context",
             above,
         ),
-        compare("Geodesic: more words of a hidden class stay in it.", "same class", above),
+        compare("Steps: changed rare words are nearer to their originals.", "rare cosine", above),
         compare(
-            "Angular: changed words are nearer to their originals than under the Euclidean metric, by independent "
-            "vectors.",
-            "changed words, other vectors",
+            "Steps: more of the changed words keep a part of speech.",
+            "same part of speech",
             above,
-            ANGULAR,
         ),
         compare(
-            "Euclidean on 20 principal components: changed words are nearer to their originals than on all dimensions, "
-            "by independent vectors.",
-            "changed words, other vectors",
+            "Steps: more words of a hidden class stay in it.",
+            "same class",
             above,
-            "projected-20",
+            spaces=("default",),
         ),
-        Statement(
-            "The fewer the neighbours, the nearer are changed words: 5 against 20.",
-            at(name_curve("50d", "geodesic-5"), metric="changed words, other vectors"),
-            above(at(name_curve("50d", "geodesic-20"))),
-            also=(
-                (
-                    at(name_curve("300d", "geodesic-5"), metric="changed words, other vectors"),
-                    above(at(name_curve("300d", "geodesic-20"))),
-                ),
-            ),
+        compare(
+            "Steps on a graph of equal degrees: a smaller epsilon a step than on the 10 nearest.",
+            "epsilon",
+            below,
+            (NEAREST,),
+        ),
+        compare(
+            "Equal degrees: the most exposed word stays less often than with the 10 nearest.",
+            "unchanged, most exposed",
+            below,
+            (NEAREST,),
+        ),
+        compare(
+            "Equal degrees: a classifier is more accurate than with the 10 nearest.",
+            "accuracy",
+            above,
+            (NEAREST,),
+        ),
+        compare(
+            "Steps: a classifier is more accurate than under the angular and the geodesic metric.",
+            "accuracy",
+            above,
+            (ANGULAR, GEODESIC),
+        ),
+        compare(
+            "Lists of 300 and 50 dimensions: a classifier is more accurate than with 50 alone.",
+            "accuracy",
+            above,
+            (STEPS_50D,),
+        ),
+        compare_readers(
+            "Where the classifier is as accurate, a reader guesses fewer words beyond rank 1,000.",
+            ("all beyond 1,000",),
+        ),
+        compare_readers("So in each band beyond rank 1,000.", ("to 5,000", "beyond 5,000")),
+        compare(
+            "Where the guesser of single words is as successful, the reader guesses fewer words beyond rank 1,000.",
+            "read, all beyond 1,000",
+            below,
+            spaces=("open",),
         ),
     ),
     panels=(
-        draw_panel("50d", "changed words", "changed words, other vectors", _COSINE, has_legend=True),
-        draw_panel("300d", "changed words", "changed words, other vectors", _COSINE),
-        draw_panel("50d", "classifier", "accuracy", _ACCURACY),
-        draw_panel("300d", "classifier", "accuracy", _ACCURACY),
-    ),
-    tables=(
-        Table("Epsilon of the success of Euclidean epsilon 2.3", ("epsilon like 2.3",)),
-        Table(
-            "Where 30 % of the words are named in context, between points by straight lines",
-            tuple(f"{metric}, in context" for metric in AT_CONTEXT),
+        Panel(
+            "20 % of all words guessed: who stays",
+            tuple(Line(f"open/{name}/by rank", "unchanged by rank", "-o", number) for name, number in _COLOURS.items()),
+            Axis("words to rank", log=10),
+            Axis("words that stay as they are, %"),
         ),
-        Table("Words", _WORD_METRICS, x="target"),
-        Table("Texts, classifiers and attackers", _TEXT_METRICS, x="target"),
+        draw_rare_panel("changed rare words", "rare cosine", Axis("mean cosine to the original, 300 dimensions")),
+        draw_rare_panel("classifier", "accuracy", Axis("accuracy on original reviews, %")),
+        Panel(
+            "reader with a language model",
+            tuple(
+                Line(name_curve("open", name, aim), "read, all beyond 1,000", style, _COLOURS[name], "", x="accuracy")
+                for name in READ
+                for aim, style in (("average", "o"), ("further", "o"), ("rare", "^"))
+            ),
+            Axis("accuracy of the classifier, %"),
+            Axis("rare words guessed by a reader, %"),
+        ),
+    ),
+    keys=(Line("", "", "o", label=AIMS["average"]), Line("", "", "^", label=AIMS["rare"])),
+    tables=(
+        *(
+            Table(
+                f"{title}: {what}",
+                columns,
+                (*list_curves(("open",), _MAIN, aim), *list_curves(("default",), READ, aim)),
+                x="target",
+            )
+            for aim, title in _NAMES.items()
+            for what, columns in (("promises", _LAW), ("bands of words", _BY_BAND), ("reviews", _TEXTS))
+        ),
+        Table(
+            "Other degrees and reaches, equal success on all words",
+            (*_LAW[:7], "cosine", "rare cosine", "accuracy"),
+            list_curves(("open",), (STEPS, *VARIANTS), "average"),
+            x="target",
+        ),
+        Table(
+            "A reader with a language model: words guessed",
+            ("accuracy", *_READ),
+            (*(name_curve("open", metric, aim) for metric in READ for aim in (*AIMS, "further")), NO_OUTPUT),
+            x="target",
+        ),
+        Table(
+            "The reader where a classifier is as accurate, between points by straight lines",
+            tuple(f"{name}, equal accuracy" for name in _READ),
+            tuple(f"open/{metric}/at accuracy" for metric in READ),
+            x="accuracy",
+        ),
     ),
     files=(*FILES, VECTORS),
 )

@@ -82,8 +82,8 @@ class Corpus:
         return Corpus(self.name, self.words[:end], self.offsets[: texts + 1], self.is_unknown[:end], self.codes[:texts])
 
 
-def read_halves(context: Context, space: Space, size: int) -> dict[str, Corpus]:
-    """Return TR1 and TR2, disjoint parts of IMDB's training file, and TE1 and TE2, of its test file."""
+def read_halves(context: Context, space: Space, size: int, numbers: Sequence[int] = (1, 2)) -> dict[str, Corpus]:
+    """Return TR1 and TR2, disjoint parts of IMDB's training file, and TE1 and TE2 of its test file, or some of them."""
     halves = {}
     for part, file in zip(("TR", "TE"), FILES, strict=True):
         path = context.find_file(file)
@@ -92,7 +92,7 @@ def read_halves(context: Context, space: Space, size: int) -> dict[str, Corpus]:
         count = min(size, rows // 2)
         if not count:
             raise InputError(f"{path} must hold at least 2 reviews. Got {rows}.")
-        for half in (1, 2):
+        for half in numbers:
             name = f"{part}{half}"
             halves[name] = read_reviews(path, space, order[(half - 1) * count : half * count].tolist(), name)
     return halves

@@ -194,7 +194,7 @@ def measure(context: Context, name: str, training: str, place: float | None) -> 
         thinned = text_models.measure_thinned(model, curve) if training == IBP else ()
         return [*text_models.measure_by_sets(model, curve, None), *thinned]
     epsilon = math.exp(place) if training == GUMBEL else place
-    if training == GUMBEL and epsilon <= compute_min_epsilon(len(bench.space.points), bench.space.separation):
+    if training == GUMBEL and epsilon <= compute_min_epsilon(bench.space.point_count, bench.space.separation):
         return []
     mechanism = build_mechanism(training, bench.space, epsilon)
     model = text_models.augment_by(bench, mechanism, f"{training} {place:g}")
@@ -223,7 +223,7 @@ def describe_texts(bench: Bench) -> list[Row]:
             words_with_substitutes=int((bench.sets.choice_counts > 1).sum()),
             substitutes_listed=float(bench.listed[words].mean()),
             substitutes_known=float((bench.sets.choice_counts - 1)[words].mean()),
-            least_epsilon=compute_min_epsilon(len(space.points), space.separation),
+            least_epsilon=compute_min_epsilon(space.point_count, space.separation),
         ),
         *rows_of(f"{bench.name}, the paper's", None, words=data_set.points, least_epsilon=theirs, first_epsilon=first),
     ]  # fmt: skip

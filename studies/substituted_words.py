@@ -90,7 +90,8 @@ def load_bench(context: Context, name: str, tables: TextTables, network: str) ->
 def _read_bench(context: Context, name: str, tables: TextTables, network: str) -> Bench:
     sizes = getattr(context.sizes, name)
     space = context.share(
-        f"space {sizes.words}", lambda: Space.load(context.find_file(VECTORS), limit=sizes.words, hide=())
+        f"space {sizes.words}",
+        lambda: Space.load(context.find_file(VECTORS), limit=sizes.words, hide=(), metric="euclidean"),
     )
     lists, source = read_substitute_lists(context.find_file(SUBSTITUTIONS))
     listed = np.zeros(len(space), dtype=np.int64)
@@ -205,7 +206,7 @@ class Pooled(WordMechanism):
 
     def __init__(self, mechanism: WordMechanism, pool: Words, sizes: Counts) -> None:
         super().__init__(mechanism.space, epsilon=mechanism.epsilon)
-        if len(mechanism.space.points) != len(mechanism.space):
+        if mechanism.space.point_count != len(mechanism.space):
             raise InputError("A pool needs a space without words of equal vectors: leave one of each such pair out.")
         self.mechanism, self._pool, self._sizes = mechanism, pool, sizes
         # Streams ask for the fingerprint with every record, and a pool has megabytes.

@@ -99,7 +99,9 @@ class TrainingTexts:
 
 def load_space(context: Context) -> Space:
     """Return the words of the study."""
-    return context.share("space", lambda: Space.load(context.find_file(VECTORS), limit=context.sizes.words, hide=()))
+    return context.share(
+        "space", lambda: Space.load(context.find_file(VECTORS), limit=context.sizes.words, hide=(), metric="euclidean")
+    )
 
 
 def load_corpora(context: Context) -> dict[str, Corpus]:

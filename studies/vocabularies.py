@@ -57,7 +57,7 @@ def load_vocabulary(context: Context, name: str, sample: int, maximum: int | Non
 
 
 def _build_vocabulary(context: Context, name: str, sample: int, maximum: int | None) -> Vocabulary:
-    vectors = context.share("vectors", lambda: Space.load(context.find_file(VECTORS), hide=()))
+    vectors = context.share("vectors", lambda: Space.load(context.find_file(VECTORS), hide=(), metric="euclidean"))
     spellings: set[str] = set()
     for file, columns in TABLES[name].items():
         for texts in read_columns(str(context.find_file(file)), TableLayout(file, columns)).values():

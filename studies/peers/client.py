@@ -52,7 +52,11 @@ def words(source: str, size: int) -> Words:
         return Words(LINE, ["left", "middle", "right"], np.array([[-1.0, 0], [0, 0], [1, 0]]), (("left", "middle"),))
     if source == NEEDLE:
         return needle()
-    space = dn.Space.glove(hide=()) if source == GLOVE else dn.Space.load(source, limit=4 * size, hide=())
+    space = (
+        dn.Space.glove(hide=(), metric="euclidean")
+        if source == GLOVE
+        else dn.Space.load(source, limit=4 * size, hide=(), metric="euclidean")
+    )
     names = [word for word in space.words if re.fullmatch("[a-z]+", word)][:size]
     vectors = space.vectors[[space.index_by_word[word] for word in names]]
     return Words(Path(source).stem, names, vectors.astype(np.float32).astype(np.float64))

@@ -227,7 +227,11 @@ def run(options: argparse.Namespace) -> dict[str, Any]:
     source = options.vectors or (str(options.data / DATA_VECTORS) if options.data else "glove")
     if source != "glove":
         source = str(Path(source).resolve(strict=True))  # workers run in another folder
-    space = dn.Space.glove(hide=()) if source == "glove" else dn.Space.load(source, hide=())
+    space = (
+        dn.Space.glove(hide=(), metric="euclidean")
+        if source == "glove"
+        else dn.Space.load(source, hide=(), metric="euclidean")
+    )
     load = os.getloadavg()[0]
     options.work.mkdir(parents=True, exist_ok=True)
     with tempfile.TemporaryDirectory(dir=options.work) as folder:

@@ -16,7 +16,11 @@ if TYPE_CHECKING:
 @contextmanager
 def open_mechanism(job: timing.Job) -> Iterator[timing.Privatize]:
     """Set up on the space that the peers were given."""
-    space = dn.Space.glove(hide=()) if job.space == "glove" else dn.Space.load(job.space, hide=())
+    space = (
+        dn.Space.glove(hide=(), metric="euclidean")
+        if job.space == "glove"
+        else dn.Space.load(job.space, hide=(), metric="euclidean")
+    )
     timing.require_size(len(space.words), job)
     kind = dn.MultivariateLaplace if job.mechanism == "laplace" else dn.TEM
     yield kind(space, epsilon=job.epsilon).sample

@@ -107,8 +107,8 @@ TINY = {
         frontier.Sizes(trials=2, reviews=20, words=120, dimensions=4, epochs=2),
     ),
     "metrics": Grid(
-        metrics.build_cells(("euclidean", "angular", "geodesic-5", "projected-10"), ("euclidean", "geodesic-5")),
-        metrics.Sizes(default_words=300, words=200, reviews=20, letters=10, attacked=4),
+        metrics.build_cells((*metrics.RIVALS, "steps", "steps-8-4"), ("steps", "nearest", "euclidean")),
+        metrics.Sizes(words=300, reviews=20, read=0),
     ),
     "dpal-audit": Grid(
         dpal_audit.STUDY.full.cells,
@@ -431,42 +431,28 @@ def test_statements_on_the_frontier():
 
 @pytest.mark.deep
 def test_metrics_meet_at_one_success(study_data):
-    """Every metric has the attacker's success that is asked for, an epsilon that its proof allows, and an attacker."""
+    """Every metric has the success that is asked for on its words, and an epsilon that its scale allows."""
     rows = measure_tiny("metrics", study_data)
-    for cell in TINY["metrics"].cells:
-        curve = metrics.name_curve(*cell)
-        for success in metrics.SUCCESSES:
-            assert find_row(rows, curve, success, "success").value == pytest.approx(success, abs=0.001)
-            scale, epsilon = (find_row(rows, curve, success, metric).value for metric in ("scale", "epsilon"))
+    for space, metric in TINY["metrics"].cells:
+        for target in metrics.TARGETS:
+            curve = metrics.name_curve(space, metric, target.aim)
+            guessed = find_row(rows, curve, target.success, "rare guessed" if target.aim == "rare" else "guessed").value
+            assert guessed == pytest.approx(target.success, abs=0.005)
+            scale, epsilon = (find_row(rows, curve, target.success, name).value for name in ("scale", "epsilon"))
             assert scale <= epsilon * (1 + 1e-9) <= 2 * scale * (1 + 1e-6)
-            assert find_row(rows, curve, success, "named in context").n == 4
-    assert find_row(rows, "300d/euclidean", 0.25, "epsilon ratio").value == 1
 
 
-def test_epsilons_of_equal_success():
-    """Euclidean epsilon 2.3 is read between two points by the straight line of logarithms, and not beyond them."""
-    for theirs, expected in (((2.0, 2.645), 2 * math.sqrt(2.0)), ((1.0, 2.0), None)):
-        rows = [
-            Row(curve, success, "epsilon", epsilon)
-            for curve, epsilons in (("50d/euclidean", theirs), ("50d/angular", (2.0, 4.0)))
-            for success, epsilon in zip(metrics.SUCCESSES, epsilons, strict=True)
-        ]
-        derived = list(metrics.derive_rows(rows))
-        row = find_row(derived, "50d/angular", None, "epsilon like 2.3")
-        assert (row is None) == (expected is None)
-        assert row is None or row.value == pytest.approx(expected)
-        assert find_row(derived, "50d/angular", 0.25, "epsilon ratio").value == pytest.approx(2.0 / theirs[0])
-
-
-def test_utility_where_as_many_words_are_named_in_context():
-    """Accuracy where 30 % are named in context is read between two points, and not where fewer or more are named."""
-    for named, expected in (((0.2, 0.4), 0.7), ((0.31, 0.4), None)):
+def test_guesses_at_equal_accuracy():
+    """What a reader guesses at an accuracy is read between two points by a straight line, and not beyond them."""
+    for accuracies, expected in (((0.75, 0.79), 0.25), ((0.77, 0.79), None)):
         rows = [
             row
-            for success, share, accuracy in zip(metrics.SUCCESSES, named, (0.6, 0.8), strict=True)
-            for row in rows_of("300d/angular", success, named_in_context=share, accuracy=accuracy)
+            for target, accuracy, read in zip(metrics.TARGETS[:2], accuracies, (0.2, 0.4), strict=True)
+            for row in rows_of(
+                metrics.name_curve("open", "steps", target.aim), target.success, accuracy=accuracy, read=read
+            )
         ]
-        row = find_row(metrics.derive_rows(rows), "300d/angular", None, "accuracy, in context")
+        row = find_row(metrics.derive_rows(rows), "open/steps/at accuracy", 0.76, "read, equal accuracy")
         assert (row is None) == (expected is None)
         assert row is None or row.value == pytest.approx(expected)
 
