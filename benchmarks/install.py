@@ -68,7 +68,7 @@ def list_commands() -> dict[str, str]:
     return {
         "--help": COMMAND.format(arguments=["--help"]),
         "privatize": COMMAND.format(arguments=privatize),
-        "default space": "import deniable as dn; dn.Space.glove(1_000).points",
+        "default space": "import deniable as dn; dn.Space.glove(1_000).graph.counts",
         "explain": COMMAND.format(arguments=["explain", "london", "--epsilon", "3", *space]),
         "dn.verify": f"{SPACE} dn.verify(dn.TEM(space, epsilon=3.0))",
         "dn.audit": f"import deniable as dn; {SAMPLER} dn.audit(draw, 0.0, 1.0, claim=1.0, samples=100, seed=1)",

@@ -32,8 +32,8 @@ def space(name: str, data: Path | None) -> dn.Space:
     if name == "300d":
         if data is None:
             raise SystemExit("--data DIR is needed for the space 300d.")
-        return dn.Space.load(data / "glove.840B.300d.33860.npz", hide=())
-    whole = dn.Space.glove(hide=())
+        return dn.Space.load(data / "glove.840B.300d.33860.npz", hide=(), metric="euclidean")
+    whole = dn.Space.glove(hide=(), metric="euclidean")
     if name == "glove":
         return whole
     numbers = [number for number, word in enumerate(whole.words) if word.isalpha()][: int(name.split("-")[1])]
@@ -47,7 +47,7 @@ def compute_moved_distance(law: ExponentialLaw) -> float:
         before = distances.copy()
         return float(np.vdot(law.kernel.rows(distances), before))
 
-    count = len(law.space.points)
+    count = law.space.point_count
     return sum(law.space.map_row_blocks(visit, range(count))) / count
 
 
@@ -63,17 +63,17 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
                 raise SystemExit(f"{kind.__name__} has no closed form.")
             seconds = time.perf_counter() - start
             exact = prove_exact_epsilon(domain, law.kernel).epsilon
-            kept, success = law.outcomes(prior)
+            shares = law.outcomes(prior)
             how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived_parameters.values())
             yield (
                 mechanism.name,
                 f"{epsilon:g}",
                 f"{exact:.4f}",
                 how or f"s {law.kernel.scale:.4f}",
-                f"{100 * kept.mean():.2f} %",
-                f"{100 * float(prior @ kept):.2f} %",
+                f"{100 * shares.kept.mean():.2f} %",
+                f"{100 * float(prior @ shares.kept):.2f} %",
                 f"{compute_moved_distance(law):.3f}",
-                f"{100 * success:.2f} %",
+                f"{100 * float(prior @ shares.guessed):.2f} %",
                 f"{seconds:.1f}",
             )
 
@@ -81,7 +81,7 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
 def main() -> None:
     """Print one table a space."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
-    parser.add_argument("--data", type=Path, help="folder with glove.840B.300d.33860.npz", hide=())
+    parser.add_argument("--data", type=Path, help="folder with glove.840B.300d.33860.npz", hide=(), metric="euclidean")
     parser.add_argument("--spaces", default="glove-2000,glove,300d")
     parser.add_argument("--epsilons", default="0.5,1,2,3,4,6,8")
     options = parser.parse_args()

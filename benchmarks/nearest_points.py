@@ -55,7 +55,7 @@ def measure_epsilon(space: dn.Space, epsilon: float) -> dict[str, float]:
     singles = vectors.astype(np.float32)
     tiles = [
         np.ascontiguousarray(space.points[start : start + COLUMNS].T, dtype=np.float32)
-        for start in range(0, len(space.points), COLUMNS)
+        for start in range(0, space.point_count, COLUMNS)
     ]
 
     def multiply_bytes() -> None:
@@ -82,7 +82,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--epsilon", type=float, action="append", help="may be repeated; default: 1, 3, 12, 30")
     options = parser.parse_args()
-    space = dn.Space.glove(hide=())
+    space = dn.Space.glove(metric="euclidean", hide=())
     print("| epsilon | search us | products of bytes us | search / floor | float32 products us | search / float32 |")
     print("|---:|---:|---:|---:|---:|---:|")
     for epsilon in options.epsilon or EPSILONS:

@@ -149,7 +149,7 @@ def main(arguments: list[str] | None = None) -> None:
     parser.add_argument("--threads", type=int, default=torch.get_num_threads())
     options = parser.parse_args(arguments)
     torch.set_num_threads(options.threads)
-    space = Space.load(options.data / "glove.840B.300d.33860.npz", hide=())
+    space = Space.load(options.data / "glove.840B.300d.33860.npz", hide=(), metric="euclidean")
     table = pq.read_table(options.data / "imdb_train.parquet").slice(0, min(options.limit, TRAINED)).to_pydict()
     documents = Documents(
         tokenize_texts(space, table["text"]).texts, np.array(table["label"], dtype=np.int64), ("0", "1")

@@ -1,6 +1,6 @@
-"""How long proofs and calibrations take, as ratios to the arithmetic that cannot be avoided.
+"""How long proofs and calibrations take under distances of vectors, as ratios to arithmetic that cannot be avoided.
 
-    python benchmarks/verify.py [--data DIR] [--parts curve,metrics,large,geodesic,gumbel,start,command]
+    python benchmarks/verify.py [--data DIR] [--parts curve,metrics,large,gumbel,start,command]
 
 All times are processor seconds, of all cores together, so that other work on the machine counts for less. The floor is
 what a proof must compute of every pair once: a float64 product, square root and exponential for the normalisers, and a
@@ -11,8 +11,6 @@ float32 product that sifts the pairs; measured on all cores in the same run.
 - metrics: the angular metric at the two full sizes.
 - large: TEM verified and calibrated found for 50,000, 100,000 and 200,000 words of GloVe 6B in 50 dimensions
   (--sizes for others), and what its 400,000 words would take on the line n^2.
-- geodesic: the geodesic metric: its graph found, TEM verified, calibrated found, for 10,000, 25,000 and 50,000 words;
-  and what an attacker recovers from calibrated under it and under the Euclidean metric.
 - gumbel: truncated Gumbel exactly, all pairs and outputs of 2,000 words.
 - start: importing the package, and one word drawn in a small space.
 - command: the README's first command, with nothing cached, with compiled code alone cached, and with all of it; tune
@@ -124,27 +122,9 @@ def table(rows: Iterator[tuple[str, ...]]) -> None:
         print("| " + " | ".join(row) + " |", flush=True)
 
 
-def geodesic() -> None:
-    """Print how long proofs and calibrations take under the geodesic metric, and how long its graph."""
-    print("\n| space | edges | graph s | verify s | calibrated s | of processor s |\n|---|---:|---:|---:|---:|---:|")
-    for size in (10_000, 25_000, 50_000):
-        space = dn.Space.glove(size, metric="geodesic", hide=())
-        with bypass_cache():
-            before = time.process_time()
-            graph = seconds(lambda space=space: space.edges)  # type: ignore[misc]
-            verify = seconds(lambda space=space: dn.verify(dn.TEM(space, epsilon=EPSILON)))  # type: ignore[misc]
-            calibrated = seconds(lambda space=space: calibrate_scale(space, EPSILON))  # type: ignore[misc]
-            busy = time.process_time() - before
-        edges = 0 if space.edges is None else len(space.edges.lengths)
-        print(f"| {size:,} x 50 | {edges:,} | {graph:.1f} | {verify:.1f} | {calibrated:.1f} | {busy:.1f} |", flush=True)
-    for metric in ("euclidean", "geodesic"):
-        mechanism = dn.CalibratedExponential(dn.Space.glove(metric=metric, hide=()), epsilon=EPSILON)
-        print(f"\ncalibrated at {EPSILON:g}, {metric} distance: {dn.recovery(mechanism):.3f} recovered", flush=True)
-
-
 def gumbel() -> None:
     """Print how long the exact epsilon of truncated Gumbel takes on 2,000 words."""
-    whole = dn.Space.glove(hide=())
+    whole = dn.Space.glove(hide=(), metric="euclidean")
     numbers = [number for number, word in enumerate(whole.words) if word.isalpha()][:2000]
     space = dn.Space([whole.words[number] for number in numbers], whole.vectors[numbers])
     for epsilon in (80.0, 400.0, 1e4):
@@ -161,7 +141,7 @@ def large(sizes: list[int]) -> None:
     print("\n| space | floor s | verify | calibrated | wall s of both | peak MB |\n|---|---:|---:|---:|---:|---:|")
     rate = 0.0
     for size in sizes:
-        space = dn.Space.glove(size, hide=())
+        space = dn.Space.glove(size, metric="euclidean", hide=())
         least, start = floor(space), time.perf_counter()
         with bypass_cache():
             verify = seconds(lambda space=space: dn.verify(dn.TEM(space, epsilon=EPSILON)))  # type: ignore[misc]
@@ -231,20 +211,20 @@ def main() -> None:
     """Print the parts asked for."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--data", type=Path, help="folder with glove.840B.300d.33860.npz")
-    parser.add_argument("--parts", default="curve,metrics,large,geodesic,gumbel,start,command")
+    parser.add_argument("--parts", default="curve,metrics,large,gumbel,start,command")
     parser.add_argument("--sizes", default=LARGE_SIZES, help="words of the part large")
     options = parser.parse_args()
     parts = options.parts.split(",")
     if not {*parts} <= {"start", "command"}:
-        line(dn.Space.glove(1_000, hide=()), EPSILON)  # Compile first: the tables are about arithmetic.
+        line(
+            dn.Space.glove(1_000, metric="euclidean", hide=()), EPSILON
+        )  # Compile first: the tables are about arithmetic.
     if "curve" in parts:
         table(line(space, EPSILON) for space in spaces(options.data, whole=False, metric="euclidean"))
     if "metrics" in parts:
         table(line(space, 10.0) for space in spaces(options.data, whole=True, metric="angular"))
     if "large" in parts:
         large([int(size) for size in options.sizes.split(",")])
-    if "geodesic" in parts:
-        geodesic()
     if "gumbel" in parts:
         gumbel()
     if "start" in parts:
