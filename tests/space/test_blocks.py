@@ -22,7 +22,7 @@ def cloud(count, metric="euclidean", near=((5, 500), (TILE_SIZE - 1, TILE_SIZE),
 
 def gather(space, workers=None):
     """Return the distances (n, n) that tiles hold, NaN where none was visited."""
-    distances = np.full((len(space.points), len(space.points)), np.nan)
+    distances = np.full((space.point_count, space.point_count), np.nan)
 
     def visit(rows, columns, tile):
         assert tile.shape == (rows.stop - rows.start, columns.stop - columns.start)
@@ -74,7 +74,7 @@ def test_bounds_on_squares_hold_and_are_near(dimensions, offset, scale):
     vectors = np.random.default_rng(1).normal(size=(200, dimensions))
     vectors[1], vectors[3], vectors[4] = vectors[0] + 1e-9, vectors[2] + 1e-4, 30 * vectors[4]
     space = dn.Space([f"w{number}" for number in range(200)], scale * (vectors + offset))
-    bounds, count = space.square_bounds, len(space.points)
+    bounds, count = space.square_bounds, space.point_count
     tile = np.empty((count, count), dtype=np.float32)
     bounds.fill_tile(slice(0, count), slice(0, count), tile)
     differences = (space.points[:, None] - space.points[None]).astype(np.longdouble)
@@ -100,7 +100,7 @@ def test_tiles_of_squares_visit_every_pair_once(workers):
         assert np.abs(squares - (distances / unit) ** 2).max() <= gap
         if rows == columns:
             assert not squares.diagonal().any()
-    for metric in ("manhattan", "geodesic"):
+    for metric in ("manhattan", "steps"):
         other = cloud(20, metric)
         assert other.square_bounds is None
         with refuses(metric, dn.NotTractable):

@@ -1,5 +1,7 @@
 """Metrics by name and of the user's own."""
 
+import pickle
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -22,11 +24,81 @@ def test_metrics_by_name():
         assert space_with(metric).metric is metric
         assert str(metric) == name
         assert metric.is_builtin
-    for choice in ("l2", "", "Euclidean", None, 2, ["euclidean"]):
+    for choice in ("l2", "", "Euclidean", 2, ["euclidean"], "geodesic"):
         with refuses(repr(choice)):
             space_with(choice)
     with refuses("'angular'"):
         space_with("cosine")
+    assert space_with(None).metric is dn.Space(["a", "b"], np.eye(2), metric="euclidean").metric
+
+
+def test_every_way_to_count_steps_has_a_name():
+    """The name gives what is not the default, and it alone; name and pickle lead to the one metric, from any thread."""
+    names = {
+        "steps": dn.Metric.steps(),
+        "steps(neighbours=8, reach=6)": dn.Metric.steps(8, 6),
+        "steps(reach=2)": dn.Metric.steps(reach=2),
+        "steps(neighbours=64)": dn.Metric.steps(neighbours=np.int64(64)),
+        "steps(by=cosine)": dn.Metric.steps(by="cosine"),
+        "steps(neighbours=2, reach=8, by=euclidean)": dn.Metric.steps(2, 8, "euclidean"),
+    }
+    for name, metric in names.items():
+        assert str(metric) == metric.name == name
+        assert metric.is_builtin
+        assert space_with(name).metric is metric
+        assert pickle.loads(pickle.dumps(metric)) is metric
+    assert len({space_with(name).fingerprint for name in names}) == len(names)
+    impostor = dn.Metric("steps(reach=2)", step_options=dn.Metric.steps(reach=3).step_options)
+    assert not impostor.is_builtin
+    assert space_with(impostor).fingerprint is None
+
+
+@pytest.mark.parametrize(("options", "value"), [((3, 5, "lists"), "3"), ((4, 9, "lists"), "9"), ((4, 5, "far"), "far")])
+def test_steps_are_counted_in_no_other_way(options, value):
+    """A metric made by hand counts steps as one that is made by name, since nothing is proved of others."""
+    made = dn.Metric.steps().step_options
+    with refuses(value):
+        dn.Metric("mine", step_options=type(made)(*options))
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        *("steps()", "steps(12)", "steps(neighbours=12)", "steps(reach=5)", "steps(by=lists)", "Steps", "steps "),
+        *(
+            "steps(reach=6, neighbours=8)",
+            "steps(neighbours=8,reach=6)",
+            "steps(neighbours=08)",
+            "steps(reach=6, reach=6)",
+        ),
+        *("steps(neighbours=7)", "steps(neighbours=66)", "steps(reach=1)", "steps(reach=9)", "steps(by=angular)"),
+        *(
+            "steps(neighbours=\u0668)",
+            "steps(neighbours=\u00b2)",
+            "steps(degree=8)",
+            "steps(reach=6",
+            "steps(reach=6)\n",
+        ),
+    ],
+)
+def test_other_spellings_of_steps_are_no_names(name):
+    """Each metric has one name: what is a default, another order, and numbers out of range name none."""
+    with refuses(repr(name)):
+        space_with(name)
+
+
+@pytest.mark.parametrize(
+    ("options", "value"),
+    [
+        *(({"neighbours": count}, repr(count)) for count in (0, 1, 7, 65, 66, -2, 12.0, "12", None, True)),
+        *(({"reach": reach}, repr(reach)) for reach in (0, 1, 9, 5.0, "5", None, True)),
+        *(({"by": by}, repr(by)) for by in ("angular", "", None, 3, ["cosine"])),
+    ],
+)
+def test_numbers_of_steps_out_of_range_are_refused(options, value):
+    """Neighbours are even and at most as many as a list holds; no two words are farther than a class is."""
+    with refuses(value):
+        dn.Metric.steps(**options)
 
 
 @pytest.mark.parametrize("name", ["euclidean", "manhattan", "chebyshev", "angular"])
@@ -41,7 +113,7 @@ def test_built_in_metrics_are_metrics(name, data):
     except dn.InputError:
         assert name == "angular"  # all of them parallel
         return
-    distances = space.distances(range(len(space.points)))
+    distances = space.distances(range(space.point_count))
     count = len(distances)
     np.testing.assert_allclose(distances, distances.T, rtol=1e-12)
     assert (distances[~np.eye(count, dtype=bool)] > 0).all()
@@ -77,7 +149,7 @@ def test_angle_does_not_depend_on_lengths(factor):
         space = space_with("angular", vectors)
     except dn.InputError:
         return
-    assert len(space.points) == 4
+    assert space.point_count == 4
     np.testing.assert_allclose(space.distances(range(4)), expected, rtol=0, atol=1e-9)
 
 

@@ -15,7 +15,7 @@ from tests.cached import authentic, content, entries
 from tests.contracts import reference
 from tests.refusals import refuses
 
-METRICS = ("euclidean", "manhattan", "chebyshev", "angular", "geodesic")
+METRICS = ("euclidean", "manhattan", "chebyshev", "angular", "steps")
 
 
 class TestWords:
@@ -246,10 +246,11 @@ class TestTwins:
 
 
 def test_unknown_word_is_the_nearest_to_the_mean(small_space, small_vectors):
-    """One public word stands for every unknown one: that nearest to the mean vector, under every metric."""
+    """One public word stands for every unknown one: that nearest to the mean vector; under steps the first."""
     offsets = np.linalg.norm(small_vectors - small_vectors.mean(axis=0), axis=1)
-    words = {dn.Space(small_space.words, small_vectors, metric=metric).unknown_word for metric in METRICS}
+    words = {dn.Space(small_space.words, small_vectors, metric=metric).unknown_word for metric in METRICS[:-1]}
     assert words == {small_space.words[offsets.argmin()]}
+    assert dn.Space(small_space.words, small_vectors, metric="steps").unknown_word == small_space.words[0]
 
 
 class TestFingerprint:
@@ -325,10 +326,10 @@ class TestCache:
         assert list(own_cache_folder.iterdir()) == []
 
     def test_metrics_do_not_share_a_file(self, own_cache_folder, small_space, small_vectors):
-        """Each space and metric has a file of its own, and a function of one's own, which has no name, has none."""
+        """Each space and metric of vectors has a file of its own; a function, which has no name, has none."""
         extents = {dn.Space(small_space.words, small_vectors, metric=metric).diameter for metric in METRICS}
         assert len(extents) == len(METRICS)
-        assert sum(entry.name.startswith("extent-") for entry in entries(own_cache_folder)) == len(METRICS)
+        assert sum(entry.name.startswith("extent-") for entry in entries(own_cache_folder)) == len(METRICS) - 1
         before = set(own_cache_folder.iterdir())
         space = dn.Space(["a", "b", "c"], [[0.0], [1.0], [3.0]], metric=lambda x, y: 2 * np.abs(x - y.T))
         assert (space.separation, space.diameter) == (2.0, 6.0)
@@ -354,7 +355,7 @@ class TestCopies:
         path = tmp_path / "space.npz"
         np.savez(path, words=np.array(["red", "blue", "green"]), vectors=np.eye(3))
         data = pickle.dumps(dn.Space.load(path, hide=()))
-        for metric in ("manhattan", "chebyshev", "angular", "1-neighbour geodesic"):  # which push the first one out
+        for metric in ("manhattan", "chebyshev", "angular", "steps(neighbours=2)"):  # which push the first one out
             pickle.dumps(dn.Space.load(path, hide=(), metric=metric))
         space = pickle.loads(data)
         assert "words" not in vars(space)
@@ -369,12 +370,14 @@ class TestGlove:
     """The default space."""
 
     def test_the_default_space(self, glove):
-        """It holds 50,000 words, the most frequent first; the least distance is the published one, of two days."""
+        """It holds 50,000 words, the most frequent first; two days are near, at the published Euclidean distance."""
         assert len(glove) == 50_000
         assert glove.vectors.shape == (50_000, 50)
         assert glove.words[0] == "the"
         assert glove.notes == ()
-        assert f"{glove.distance('tuesday', 'monday'):.4f}" == "0.3514"
+        assert (glove.distance("tuesday", "monday"), glove.diameter, glove.separation) == (1.0, 5.0, 1.0)
+        days = dn.Space(["tuesday", "monday"], glove.vectors[[glove.index_of("tuesday"), glove.index_of("monday")]])
+        assert f"{days.diameter:.4f}" == "0.3514"
         space = dn.Space.glove(1000, metric="angular", hide=())
         assert space.words == glove.words[:1000]
         np.testing.assert_array_equal(space.vectors, glove.vectors[:1000])
@@ -386,8 +389,10 @@ class TestGlove:
     @pytest.mark.deep
     def test_extent_and_words(self, glove):
         """The separation is that of two days; the grammar finds each word in a text as one word, as it is looked up."""
-        assert glove.distance("tuesday", "monday") == pytest.approx(glove.separation, rel=1e-12)
-        assert f"{glove.diameter:.3f}" == "18.916"
+        flat = dn.Space.glove(metric="euclidean", hide=())
+        assert flat.words == glove.words
+        assert flat.distance("tuesday", "monday") == pytest.approx(flat.separation, rel=1e-12)
+        assert f"{flat.diameter:.3f}" == "18.916"
         for word in glove.words:
             assert glove.index_of(word.upper()) == glove.index_of(word)
             clitic = word.startswith("'") or word == "n't"

@@ -13,7 +13,7 @@ METRICS = ("euclidean", "angular", *(pytest.param(m, marks=pytest.mark.deep) for
 
 def gather(space):
     """Return the distances (n, n) that tiles hold, NaN where none was visited."""
-    distances = np.full((len(space.points), len(space.points)), np.nan)
+    distances = np.full((space.point_count, space.point_count), np.nan)
 
     def visit(rows, columns, tile):
         distances[rows, columns] = tile
@@ -77,7 +77,7 @@ def test_distance_error_bounds_the_rounding(metric, offset, size):
     """No distance, by rows or by tiles, is farther from the exact one than the bound says."""
     vectors = size * hard_vectors(offset)
     space = dn.Space([f"w{number}" for number in range(len(vectors))], vectors, metric=metric)
-    by_rows = space.distances(range(len(space.points)))
+    by_rows = space.distances(range(space.point_count))
     by_tiles = gather(space)
     with localcontext(prec=50):
         exact = [[Decimal(float(number)) for number in vector] for vector in space.vectors]

@@ -1,19 +1,20 @@
 """Calibrated exponential: the requested epsilon is reached, never exceeded, and found alike every time."""
 
 import json
+import pickle
 
 import numpy as np
 import pytest
 
 import deniable as dn
 from tests.cached import authentic, content, entries
-from tests.contracts.geodesic import GeodesicSpaces
+from tests.contracts.steps import StepSpaces
 from tests.contracts.word_mechanism import WordMechanismContract
 from tests.refusals import refuses
 
 METRICS = (
     "euclidean",
-    "geodesic",
+    "steps",
     *(pytest.param(m, marks=pytest.mark.deep) for m in ("manhattan", "chebyshev", "angular")),
 )
 BOTH = (dn.CalibratedExponential, dn.TightExponential)
@@ -30,13 +31,13 @@ class TestCalibratedExponential(WordMechanismContract):
     theorem = ("exact epsilon", "all pairs of words", "all outputs")
 
 
-class TestGeodesicCalibratedExponential(GeodesicSpaces, TestCalibratedExponential):
-    """The mechanism holds the contract under the geodesic metric."""
+class TestStepsCalibratedExponential(StepSpaces, TestCalibratedExponential):
+    """The mechanism holds the contract under distance in steps."""
 
 
 def kept_and_moved(subject):
     """Return the mean share of words kept and the mean distance moved, over all inputs alike."""
-    points = range(len(subject.space.points))
+    points = range(subject.space.point_count)
     rows = subject.law.rows(points)
     return rows.diagonal().mean(), (rows * subject.space.distances(points)).sum(axis=1).mean()
 
@@ -46,7 +47,7 @@ def kept_and_moved(subject):
 def test_requested_epsilon_is_reached_and_not_exceeded(small_space, small_vectors, mechanism, metric):
     """The proven epsilon of the law lies within 1e-6 below the requested one, at a scale in [epsilon / 2, epsilon]."""
     space = dn.Space(small_space.words, small_vectors, metric=metric)
-    for epsilon in (0.3, 3.0, 20.0):
+    for epsilon in (0.3, 3.0, 12.0):
         subject = mechanism(space, epsilon=epsilon)
         assert (1 - 1e-6) * epsilon <= dn.verify(subject).epsilon <= epsilon
         assert epsilon / 2 <= subject.scale <= epsilon
@@ -116,6 +117,47 @@ def test_a_search_among_kernels_finds_the_mechanism(kind, small_space):
     np.testing.assert_allclose(rows, expected, rtol=1e-4)
     epsilons = [search.epsilon_at(scale) for scale in (0.5, 1.0, 2.0, 4.0)]
     assert epsilons == sorted(set(epsilons))
+
+
+class TestSteps:
+    """Calibration where distances are steps: by the graph alone, to what tables can spend."""
+
+    @pytest.fixture(scope="class", params=["words", "classes", "far words"])
+    @classmethod
+    def space(cls, request, small_space, small_vectors):
+        """Return the sixty words under steps; with hidden ones; and in two parts without a path between them."""
+        hide = [dn.WordClass("some", frozenset(small_space.words[:5]))] if request.param == "classes" else []
+        vectors = small_vectors + 100 * (np.arange(60) < 15)[:, None] * (request.param == "far words")
+        metric = dn.Metric.steps(4, reach=3, by="euclidean")
+        return dn.Space(small_space.words, vectors, metric=metric, hide=hide)
+
+    @pytest.mark.parametrize("epsilon", [1e-4, 0.05, 0.2, 0.7, 1.0, 1.9, 3.3, 5.0, 8.0, 11.0, 15.0])
+    def test_all_of_epsilon_is_spent(self, space, epsilon):
+        """The tables spend no more than was asked for, and less by a millionth at most; a larger scale spends more."""
+        subject = dn.CalibratedExponential(space, epsilon=epsilon)
+        assert (1 - 1e-6) * epsilon <= dn.verify(subject).epsilon <= epsilon
+        assert epsilon / 2 <= subject.scale <= epsilon
+        larger = dn.laws.RingLaw(space, dn.laws.ExponentialKernel(subject.scale + 1e-6 * epsilon))
+        assert larger.exact_epsilon().finding.lower_bound > epsilon or subject.scale > (1 - 1e-6) * epsilon
+
+    @pytest.mark.parametrize("epsilon", [16.0, 20.0, 30.0, 60.0, 200.0, 1e4])
+    def test_what_tables_cannot_spend_is_left(self, space, epsilon):
+        """Beyond what the least entry lets words lose, the scale is epsilon itself, and less is spent."""
+        subject = dn.CalibratedExponential(space, epsilon=epsilon)
+        assert (1 - 1e-6) * epsilon <= subject.scale <= epsilon
+        assert dn.verify(subject).epsilon <= min(epsilon, 38 * np.log(2) + 1e-9)
+        assert subject("baran") in space
+
+    def test_what_rounding_exceeds_is_refused(self, space):
+        """An epsilon of the size of rounding is refused."""
+        with refuses(1e-9):
+            dn.CalibratedExponential(space, epsilon=1e-9).probabilities("baran")
+
+    def test_scale_is_that_of_every_processor(self):
+        """Calibration ends at the same digits wherever it is done, and is sent along."""
+        subject = dn.CalibratedExponential(dn.Space.glove(2000), epsilon=3.0)
+        assert subject.scale == 2.79741831
+        assert pickle.loads(pickle.dumps(subject)).scale == subject.scale
 
 
 @both

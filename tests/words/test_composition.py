@@ -35,7 +35,7 @@ class Given(dn.WordMechanism):
 def compute_tables(mechanism):
     """Return the integer tables (n, n) as probabilities."""
     space = mechanism.space
-    return mechanism.law.tables(range(len(space.points))) / 2.0**62
+    return mechanism.law.tables(range(space.point_count)) / 2.0**62
 
 
 def divergence(p, q, alpha):

@@ -94,8 +94,13 @@ def test_recovery_and_kept_words_under_a_file_of_counts(counts, small_space):
             == mechanism.expected_kept_share(given)
             != mechanism.expected_kept_share()
         )
-    assert dn.recovery(mechanism := dn.TEM(small_space, epsilon=2.0), prior) == dn.recovery(mechanism, given)
-    assert mechanism.outcomes(prior) == (mechanism.expected_kept_share(prior).value, dn.recovery(mechanism, prior))
+    mechanism = dn.TEM(small_space, epsilon=2.0)
+    assert dn.recovery(mechanism, prior) == dn.recovery(mechanism, given)
+    outcomes = mechanism.outcomes(prior)
+    assert (outcomes.kept, outcomes.guessed) == (
+        mechanism.expected_kept_share(prior).value,
+        dn.recovery(mechanism, prior),
+    )
 
 
 @pytest.mark.parametrize("kind", [dn.TEM, dn.MultivariateLaplace])

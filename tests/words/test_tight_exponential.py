@@ -6,7 +6,7 @@ import pytest
 import deniable as dn
 from deniable.words import tight_exponential
 from tests.contracts import reference
-from tests.contracts.geodesic import GeodesicSpaces
+from tests.contracts.steps import StepSpaces
 from tests.contracts.word_mechanism import WordMechanismContract
 
 METRICS = ("euclidean", "chebyshev", *(pytest.param(m, marks=pytest.mark.deep) for m in ("manhattan", "angular")))
@@ -24,8 +24,8 @@ class TestTightExponential(WordMechanismContract):
 
 
 @pytest.mark.deep
-class TestGeodesicTightExponential(GeodesicSpaces, TestTightExponential):
-    """The mechanism holds the contract under the geodesic metric."""
+class TestStepsTightExponential(StepSpaces, TestTightExponential):
+    """The mechanism holds the contract under distance in steps."""
 
 
 def kernel(space, scale):

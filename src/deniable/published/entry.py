@@ -102,7 +102,7 @@ def audit_nearest_words(sampler: Callable[[list[str]], list[str]], space: Space,
 
 def find_nearest_pairs(space: Space, count: int) -> tuple[list[tuple[str, str]], list[float]]:
     """Return the nearest pairs of words, where a loss per unit of distance is a small loss, and their distances."""
-    distances = space.distances(range(len(space.points)))
+    distances = space.distances(range(space.point_count))
     rows, columns = np.triu_indices(len(distances), 1)
     order = np.argsort(distances[rows, columns], kind="stable")[:count]
     pairs = [

@@ -6,7 +6,7 @@ A row of distances is the same to the last bit whatever the blocks and the numbe
 import functools
 import threading
 from collections.abc import Callable
-from typing import Any, NamedTuple, Protocol
+from typing import Any, Protocol
 
 import numpy as np
 import numpy.typing as npt
@@ -26,24 +26,8 @@ TileFiller = Callable[[slice, FloatArray], None]
 """Writes the distances of a strip of points to those of a slice of columns into an array (rows, columns)."""
 
 
-class Edges(NamedTuple):
-    """The edges of a graph, the lengths of whose shortest paths are the distances.
-
-    Attributes:
-        ends: (m, 2) numbers of the points that each edge joins.
-        lengths: (m,) float64.
-    """
-
-    ends: IntArray
-    lengths: FloatArray
-
-
 class Distances(Protocol):
     """The distances between n points under a metric."""
-
-    @property
-    def edges(self) -> Edges | None:
-        """The graph whose shortest paths the distances are; None where they are of another kind."""
 
     @property
     def panels(self) -> EuclideanPanels | None:
@@ -68,7 +52,6 @@ class VectorDistances:
         points: (n, d) all points.
     """
 
-    edges = None
     identity = b""
 
     def __init__(self, prepare: Callable[[FloatArray], VectorDistanceFiller], points: FloatArray) -> None:

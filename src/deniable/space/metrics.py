@@ -1,7 +1,8 @@
 """Metrics on the points of a space, by name or of the user's own.
 
-A guarantee is only as good as its metric: d must be symmetric, zero only between equal vectors, and
-obey the triangle inequality. Cosine "distance" breaks the last and is refused; its angle is fine.
+A guarantee is only as good as its metric: d must be symmetric, zero only at one point, and obey the triangle
+inequality. Cosine "distance" breaks the last and is refused; its angle is fine, and so are steps from near word to near
+word, for which only the order of nearness counts.
 """
 
 import dataclasses
@@ -12,9 +13,9 @@ from types import MappingProxyType
 from typing import Any
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_count
+from deniable.core.errors import InputError, check_count, make_parameter_error
 from deniable.space.blocks import Distances, VectorDistances
-from deniable.space.geodesic import DEFAULT_NEIGHBOURS, MAX_NEIGHBOURS, GeodesicDistances
+from deniable.space.steps import CLASS_STEPS, StepOptions
 from deniable.space.vector_distances import (
     EuclideanPanels,
     bound_angular_error,
@@ -25,6 +26,10 @@ from deniable.space.vector_distances import (
     prepare_scipy,
     prepare_user_function,
 )
+
+MAX_NEIGHBOURS = 64
+"""Neighbours of a word in steps, as many as its list holds."""
+_NEARNESS = ("lists", "cosine", "euclidean")
 
 
 def _return_unchanged(vectors: FloatArray) -> FloatArray:
@@ -37,31 +42,43 @@ class Metric:
 
     Attributes:
         name: what guarantees and certificates call it.
-        measure: called once with all points (n, d); returns their `deniable.space.blocks.Distances`.
+        measure: called once with all points (n, d); returns their `deniable.space.blocks.Distances`. None for steps.
         canonicalize: maps vectors (n, d) to points (n, d), equal where the distance is zero.
         bound_rounding_error: from the points (n, d) and a function that returns the diameter, a bound on what
             rounding can change in a distance; None for a function that the user vouches for.
-        min_points: least number of points that a space under it may have.
+        step_options: how steps are counted, as `steps` allows; None for a distance of vectors.
+
+    Raises:
+        InputError: steps that are counted otherwise.
     """
 
     name: str
-    measure: Callable[[FloatArray], Distances]
+    measure: Callable[[FloatArray], Distances] | None = None
     canonicalize: Callable[[FloatArray], FloatArray] = _return_unchanged
     bound_rounding_error: Callable[[FloatArray, Callable[[], float]], float] | None = None
-    min_points: int = 2
+    step_options: StepOptions | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse steps that are counted otherwise than `steps` allows: no proof is known of them."""
+        if self.step_options is not None:
+            _check_steps(self.step_options)
 
     @classmethod
-    def geodesic(cls, neighbours: int = DEFAULT_NEIGHBOURS) -> "Metric":
-        """Return the lengths of shortest paths in the graph of nearest neighbours; see `GeodesicDistances`.
+    def steps(cls, neighbours: int = 12, reach: int = 5, by: str = "lists") -> "Metric":
+        """Return the number of steps from near word to near word; see `deniable.space.steps`.
 
         Args:
-            neighbours: how many nearest points each point is joined to. With the default it is the metric that
-                ``metric="geodesic"`` names.
+            neighbours: near words that each word is joined to: even, 2 to 64 (all, where there are fewer).
+            reach: steps beyond which no two words are, 2 to 8.
+            by: what near words are near by: ``cosine`` or ``euclidean`` distance of vectors, or ``lists``: those that
+                come with the words, by cosine distance where none do. With the defaults it is the metric that
+                ``metric="steps"`` names.
 
         Raises:
-            InputError: no integer from 1 to 1,000.
+            InputError: a number out of range, or another name.
         """
-        return _find_geodesic(check_count("Metric.geodesic", "neighbours", neighbours, maximum=MAX_NEIGHBOURS))
+        _check_steps(StepOptions(neighbours, reach, by))
+        return _find_steps(StepOptions(int(neighbours), int(reach), str(by)))
 
     @property
     def is_builtin(self) -> bool:
@@ -104,29 +121,37 @@ def resolve_metric(choice: "str | Metric | Callable[[FloatArray, FloatArray], Fl
     return metric
 
 
+def _check_steps(options: StepOptions) -> None:
+    check_count("Metric.steps", "neighbours", options.neighbours, 2, MAX_NEIGHBOURS)
+    if options.neighbours % 2:
+        raise make_parameter_error("Metric.steps", "neighbours", "an even number", options.neighbours)
+    check_count("Metric.steps", "reach", options.reach, 2, CLASS_STEPS)
+    if options.by not in _NEARNESS:
+        raise make_parameter_error("Metric.steps", "by", f"one of {', '.join(_NEARNESS)}", options.by)
+
+
 def _find_by_name(name: str) -> Metric | None:
     """Return the metric that a name names; None where it names none."""
-    match = re.fullmatch(r"([1-9][0-9]{0,3})-neighbour geodesic", name)
-    if match and int(match[1]) <= MAX_NEIGHBOURS:
-        metric = _find_geodesic(int(match[1]))
-        return metric if metric.name == name else None
-    return METRICS.get(name)
+    match = re.fullmatch(r"steps(?:\((.*)\))?", name)
+    if match is None:
+        return METRICS.get(name)
+    try:
+        fields = dict(field.split("=") for field in match[1].split(", ")) if match[1] else {}
+        metric = Metric.steps(**{key: int(value) if value.isdigit() else value for key, value in fields.items()})  # type: ignore[arg-type]
+    except (ValueError, TypeError):
+        return None
+    return metric if metric.name == name else None
 
 
-def _find_geodesic(neighbours: int) -> Metric:
-    """Return the one geodesic metric of that many neighbours."""
-    # Of two threads both get what the first has put there.
-    return _GEODESIC_METRICS.setdefault(neighbours, _make_geodesic(neighbours))
-
-
-def _make_geodesic(neighbours: int) -> Metric:
-    name = "geodesic" if neighbours == DEFAULT_NEIGHBOURS else f"{neighbours}-neighbour geodesic"
-    return Metric(
-        name,
-        functools.partial(GeodesicDistances, neighbours),
-        bound_rounding_error=_bound_no_error,
-        min_points=neighbours + 1,
+def _find_steps(options: StepOptions) -> Metric:
+    """Return the one metric of these options; its name gives those that are not the defaults."""
+    defaults = StepOptions()._asdict()
+    chosen = ", ".join(f"{key}={value}" for key, value in options._asdict().items() if value != defaults[key])
+    metric = Metric(
+        f"steps({chosen})" if chosen else "steps", bound_rounding_error=_bound_no_error, step_options=options
     )
+    # Of two threads both get what the first has put there.
+    return _STEP_METRICS.setdefault(options, metric)
 
 
 def _bound_no_error(points: FloatArray, diameter: Callable[[], float]) -> float:
@@ -135,11 +160,12 @@ def _bound_no_error(points: FloatArray, diameter: Callable[[], float]) -> float:
     return 0.0
 
 
-_GEODESIC_METRICS: dict[int, Metric] = {}
+_STEP_METRICS: dict[StepOptions, Metric] = {}
 
 # It takes no entries: what is not listed here has no fingerprint, and shares neither noise nor cached facts.
 METRICS: Mapping[str, Metric] = MappingProxyType(
     {
+        "steps": Metric.steps(),
         "euclidean": Metric(
             "euclidean",
             functools.partial(VectorDistances, EuclideanPanels.of),
@@ -161,7 +187,6 @@ METRICS: Mapping[str, Metric] = MappingProxyType(
             normalize_directions,
             bound_angular_error,
         ),
-        "geodesic": _find_geodesic(DEFAULT_NEIGHBOURS),
     }
 )
-"""The metrics by name; ``20-neighbour geodesic`` names one too, and so does any other number."""
+"""The metrics by name; ``steps(neighbours=8, reach=6)`` names one too, see `Metric.steps`."""

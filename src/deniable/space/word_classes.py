@@ -12,7 +12,7 @@ import functools
 import math
 from collections.abc import Callable, Collection, Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,11 +20,15 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error, shorten_text
 from deniable.space.grammar import fold_word, is_address, is_number, split_words
+from deniable.space.regular_graph import WordLists
 
-LISTED_CLASSES = ("names", "places")
+LISTED_CLASSES = ("names", "places", "health")
 """Classes whose words are listed in a file beside this one."""
-BUILTIN_CLASSES = (*LISTED_CLASSES, "numbers")
-"""Names of persons, given and family; names of places; words that begin with a digit."""
+DEFAULT_CLASSES = ("names", "places", "numbers")
+"""Names of persons, given and family, and initials; names of places, nations and languages; words that begin with a
+digit. They are hidden unless told otherwise."""
+BUILTIN_CLASSES = (*DEFAULT_CLASSES, "health")
+"""Those, and diagnoses, drugs and parts of the body: hidden where they are asked for."""
 ADDRESSES = "addresses"
 """Class of e-mail addresses, URLs, domain names and @handles: a part of every space that hides anything."""
 ADDRESS_PLACEHOLDER = "example.org"
@@ -33,6 +37,7 @@ _ADDRESS_RELATIVES = ("www", "http", "com", "website", "email", "e-mail")
 """Words whose mean vector is that of the placeholder."""
 _MIN_LENGTH_SHARE = 1e-9
 """Share of the distances between words below which an offset has no direction."""
+VectorsOrNone = TypeVar("VectorsOrNone", FloatArray, FloatArray | None)
 _SHOWN_WORDS = 5
 """Words that a message names."""
 
@@ -205,14 +210,20 @@ def _refuse_shared_words(classes: Sequence[WordClass]) -> None:
                 )
 
 
-def add_address_placeholder(words: list[str], vectors: FloatArray) -> tuple[list[str], FloatArray]:
-    """Return words (n,) and vectors (n, d) with those of the placeholder for addresses at the end, if it is missing."""
+def add_address_placeholder(
+    words: list[str], vectors: VectorsOrNone, near: WordLists | None
+) -> tuple[list[str], VectorsOrNone, WordLists | None]:
+    """Return words (n,), vectors (n, d) and near words (n, K) with the placeholder for addresses added, if missing."""
     if not words or ADDRESS_PLACEHOLDER in words:
-        return words, vectors
-    number_by_word = {word: number for number, word in enumerate(words)}
-    relatives = [number_by_word[word] for word in _ADDRESS_RELATIVES if word in number_by_word]
-    vector = (vectors[relatives] if relatives else vectors).mean(axis=0)
-    return [*words, ADDRESS_PLACEHOLDER], np.vstack([vectors, vector])
+        return words, vectors, near
+    if vectors is not None:
+        number_by_word = {word: number for number, word in enumerate(words)}
+        relatives = [number_by_word[word] for word in _ADDRESS_RELATIVES if word in number_by_word]
+        vector = (vectors[relatives] if relatives else vectors).mean(axis=0)
+        vectors = np.vstack([vectors, vector])
+    if near is not None:
+        near = np.vstack([near, np.full((1, near.shape[1]), -1, dtype=near.dtype)])
+    return [*words, ADDRESS_PLACEHOLDER], vectors, near
 
 
 def find_members(classes: Sequence[WordClass], words: Sequence[str]) -> list[HiddenClass]:

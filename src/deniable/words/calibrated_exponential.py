@@ -13,10 +13,12 @@ from deniable.core.guarantees import MetricDP
 from deniable.core.numbers import find_root, format_upper, round_down
 from deniable.core.progress import expect_passes
 from deniable.space.space import Space
-from deniable.words.laws import ExponentialKernel, ExponentialLaw
+from deniable.space.steps import StepGraph
+from deniable.words.laws import ExponentialKernel, ExponentialLaw, RingLaw, make_exponential_law
 from deniable.words.laws.exponential_proof import make_finding_name, prove_exact_epsilon, summarize_worst_pairs
 from deniable.words.laws.kernel import approximate_log_normalisers, compute_log_normalisers
 from deniable.words.laws.law import Finding, load_or_compute_finding
+from deniable.words.laws.ring import estimate_ring_epsilon
 from deniable.words.laws.worst_pairs import WorstPair, bound_pair_epsilons, find_worst_pairs
 from deniable.words.mechanism import WordMechanism, check_metric_has_name
 from deniable.words.search import KernelSearch
@@ -57,7 +59,7 @@ def load_or_calibrate(
     def compute() -> dict[str, float]:
         kernel, proof = calibrate_scale(space, epsilon, weights, guess=guess, binding=binding)
         # What has been proved on the way need not be proved again.
-        load_or_compute_finding(make_finding_name(space, kernel), len(space.points), lambda: proof)
+        load_or_compute_finding(make_finding_name(space, kernel), space.point_count, lambda: proof)
         return {"scale": kernel.scale}
 
     def is_valid_scale(stored: dict[str, float]) -> bool:
@@ -65,7 +67,7 @@ def load_or_calibrate(
             return False
         kernel = ExponentialKernel(stored["scale"], weights=weights)
         proof = load_or_compute_finding(
-            make_finding_name(space, kernel), len(space.points), lambda: prove_exact_epsilon(space, kernel)
+            make_finding_name(space, kernel), space.point_count, lambda: prove_exact_epsilon(space, kernel)
         )
         return proof.epsilon <= epsilon
 
@@ -73,6 +75,34 @@ def load_or_calibrate(
         f"scale-{space.fingerprint}-{weights_fingerprint}-{epsilon!r}", ("scale",), compute, is_valid_scale
     )["scale"]
     return ExponentialKernel(scale, weights=weights)
+
+
+def calibrate_steps(space: Space, graph: StepGraph, epsilon: float) -> float:
+    """Return the largest scale found of a law on a graph whose epsilon, by its tables, is at most ``epsilon``.
+
+    The root of a function of N_k alone, but for the least entry of tables s + max |ln Z(x) - ln Z(x')| over edges (and
+    what far pairs have), is rounded down to `_SCALE_DIGITS` digits, and then further as long as the tables spend more.
+    No scale above epsilon is sought: beyond 16 the least entry keeps the tables from spending all of it.
+
+    Raises:
+        InputError: epsilon is so small that rounding alone may exceed it.
+    """
+
+    def estimate(scale: float) -> float:
+        return estimate_ring_epsilon(graph, ExponentialKernel(scale)) - _AIMED_SHARE * epsilon
+
+    low, high = epsilon / 2, epsilon
+    scale = high if estimate(high) <= 0 else low
+    if estimate(low) < 0 < estimate(high):
+        scale = find_root(estimate, low, high, _SCALE_TOLERANCE * high)
+    for step in range(_MAX_PROOFS):
+        trial = max(low, round_down(scale * (1 - step * CALIBRATION_TOLERANCE / 4), _SCALE_DIGITS))
+        if RingLaw(space, ExponentialKernel(trial)).exact_epsilon().finding.epsilon <= epsilon:
+            return trial
+    raise InputError(
+        f"The 'epsilon' parameter must be larger for this space: rounding alone may add to the loss between two words. "
+        f"Got {epsilon!r}: raise it."
+    )
 
 
 def calibrate_scale(
@@ -232,13 +262,13 @@ class CalibratedExponential(WordMechanism):
         """The exact epsilon over all pairs of words."""
         return MetricDP(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
 
-    def build_law(self) -> ExponentialLaw:
+    def build_law(self) -> ExponentialLaw | RingLaw:
         """Return the calibrated law.
 
         Raises:
             InputError: epsilon is so small that rounding alone may exceed it.
         """
-        return ExponentialLaw(self.space, self.kernel)
+        return make_exponential_law(self.space, self.kernel)
 
     @functools.cached_property
     def kernel(self) -> ExponentialKernel:
@@ -248,6 +278,9 @@ class CalibratedExponential(WordMechanism):
     @classmethod
     def kernel_search(cls, space: Space) -> KernelSearch:
         """Return the kernels by scale: calibration waits until one is chosen, and begins there."""
+        graph = space.graph
+        if graph is not None:
+            return KernelSearch(ExponentialKernel, lambda scale: estimate_ring_epsilon(graph, ExponentialKernel(scale)))
         binding = BindingPairs(space, None)
 
         def compute_epsilon(scale: float) -> float:
@@ -262,6 +295,8 @@ class CalibratedExponential(WordMechanism):
     @functools.cached_property
     def scale(self) -> float:
         """s, per unit of distance."""
+        if self.space.graph is not None:
+            return calibrate_steps(self.space, self.space.graph, self.epsilon)
         return load_or_calibrate(self.space, self.epsilon).scale
 
     @property

@@ -1,7 +1,6 @@
 """The contract of a word mechanism: a randomized map from words to words with a guarantee."""
 
 import abc
-import dataclasses
 import functools
 import hashlib
 import inspect
@@ -13,17 +12,18 @@ import numpy.typing as npt
 
 from deniable.core.arguments import bind_arguments
 from deniable.core.arrays import FloatArray
-from deniable.core.cache import load_or_compute_facts
+from deniable.core.cache import load_or_compute_array, load_or_compute_facts
 from deniable.core.classes import WriteOnce, find_home, find_shadowing_attribute, is_builtin_class
 from deniable.core.errors import InputError, NotTractable, check_positive
 from deniable.core.guarantees import MetricDP, Status
-from deniable.core.numbers import format_exact, format_upper
+from deniable.core.numbers import format_exact
 from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_stream_start, generate_key
 from deniable.space.space import Space
 from deniable.words.composition import DocumentGuarantee, compute_document_guarantee
-from deniable.words.laws import ExponentialLaw, Law, QuadratureLaw, SimulatedLaw, TabulatedLaw
-from deniable.words.laws.law import format_fingerprint
+from deniable.words.laws import ExponentialLaw, Law, QuadratureLaw, RingLaw, SimulatedLaw, TabulatedLaw
+from deniable.words.laws.law import WordShares, format_fingerprint
+from deniable.words.outcomes import KeptShare, Outcomes, summarize_outcomes
 from deniable.words.prior import PriorLike, build_prior
 from deniable.words.search import KernelSearch
 
@@ -31,37 +31,21 @@ KEPT_SHARE_DRAWS = 20_000
 """Draws behind an expected share where no cheap law is known."""
 
 
-@dataclasses.dataclass(frozen=True)
-class KeptShare:
-    """A share of words and where the figure comes from.
-
-    Attributes:
-        value: between 0 and 1.
-        draws: number of simulated draws behind it; 0 where it is exact.
-    """
-
-    value: float
-    draws: int = 0
-
-    def __str__(self) -> str:
-        """Return the share in percent, with a 95 % interval where it is simulated."""
-        if not self.draws:
-            return f"{100 * self.value:.1f} %"
-        margin = 196 * np.sqrt(max(self.value * (1 - self.value), 1 / self.draws) / self.draws)
-        return f"{100 * self.value:.1f} % (+- {format_upper(margin, decimals=1)}, {self.draws:,} simulated draws)"
-
-
 def _hash_weights(weights: FloatArray) -> str:
     """Return a short text that differs between priors."""
     return hashlib.blake2b(weights.tobytes(), digest_size=8).hexdigest()
 
 
-def _has_valid_shares(facts: dict[str, float]) -> bool:
+def _are_shares(values: FloatArray) -> bool:
     """Return whether cached values can be shares; the sum of many may round to a little more than 1."""
-    return all(0 <= value <= 1 + 1e-9 for value in facts.values())
+    return bool(((values >= 0) & (values <= 1 + 1e-9)).all())
 
 
-_LAW_KINDS = (ExponentialLaw, TabulatedLaw, QuadratureLaw, SimulatedLaw)
+def _has_valid_share(facts: dict[str, float]) -> bool:
+    return _are_shares(np.array([*facts.values()]))
+
+
+_LAW_KINDS = (ExponentialLaw, RingLaw, TabulatedLaw, QuadratureLaw, SimulatedLaw)
 _FINAL_METHODS = (
     "__call__",
     "__getattribute__",
@@ -74,6 +58,7 @@ _FINAL_METHODS = (
     "outcomes",
     "probabilities",
     "sample",
+    "word_shares",
 )
 """What draws, and what is said of the draws: a subclass has neither of its own."""
 
@@ -206,7 +191,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         """
         space = self.space
         points = self.law.sample(space.point_by_word[word_numbers], streams, workers)
-        if len(space.points) == len(space):
+        if space.point_count == len(space):
             return points
         return _choose_words(points, *space.words_by_point, streams.bits(region=1))
 
@@ -244,8 +229,8 @@ class WordMechanism(WriteOnce, abc.ABC):
         shares: FloatArray = (row / np.bincount(space.point_by_word))[space.point_by_word]
         return shares
 
-    def outcomes(self, prior: PriorLike = None, workers: int | None = None) -> tuple[float, float]:
-        """Return the share of words released unchanged, and the share that the best guess names.
+    def outcomes(self, prior: PriorLike = None, workers: int | None = None) -> Outcomes:
+        """Return the shares of words that are released unchanged and that the best guess is right about.
 
         Args:
             prior: how frequent words are, see `deniable.recovery`; None for Zipf's law by the space's ranks.
@@ -256,21 +241,32 @@ class WordMechanism(WriteOnce, abc.ABC):
             NotTractable: no law is known, or computing it for every word would take hours.
         """
         resolved_prior = build_prior(self.space, prior)
+        return summarize_outcomes(self.space, resolved_prior.weights, self.word_shares(resolved_prior, workers))
+
+    def word_shares(self, prior: PriorLike = None, workers: int | None = None) -> WordShares:
+        """Return for each word how often it is released unchanged, and how often the best guess is right about it.
+
+        Args:
+            prior: see `outcomes`.
+            workers: threads.
+
+        Raises:
+            InputError: see `outcomes`.
+            NotTractable: see `outcomes`.
+        """
+        resolved_prior = build_prior(self.space, prior)
         weights = resolved_prior.weights
 
-        def compute() -> dict[str, float]:
-            kept_shares, bayes_success = self.law.outcomes(weights, workers)
-            return {"kept": float(weights @ kept_shares), "recovered": bayes_success}
+        def compute() -> FloatArray:
+            shares = self.law.outcomes(weights, workers)
+            return np.stack([shares.kept, shares.guessed])
 
         fingerprint = self.law.fingerprint
         # What follows from the frequencies of private words is not kept.
         if fingerprint is None or not resolved_prior.is_public:
-            facts = compute()
-        else:
-            facts = load_or_compute_facts(
-                f"outcomes-{fingerprint}-{_hash_weights(weights)}", ("kept", "recovered"), compute, _has_valid_shares
-            )
-        return facts["kept"], facts["recovered"]
+            return WordShares(*compute())
+        name = f"outcomes-{fingerprint}-{_hash_weights(weights)}"
+        return WordShares(*load_or_compute_array(name, (2, len(weights)), compute, _are_shares))
 
     def expected_kept_share(self, prior: PriorLike = None, workers: int | None = None) -> KeptShare:
         """Return the share of words released unchanged when words follow a public prior.
@@ -287,7 +283,7 @@ class WordMechanism(WriteOnce, abc.ABC):
         """
         resolved_prior = build_prior(self.space, prior)
         if self.law.is_tabulated:
-            return KeptShare(self.outcomes(resolved_prior, workers)[0])
+            return KeptShare(self.outcomes(resolved_prior, workers).kept)
 
         def compute() -> dict[str, float]:
             streams = Streams(bytes(32), [bytes(16)], [KEPT_SHARE_DRAWS])
@@ -301,7 +297,7 @@ class WordMechanism(WriteOnce, abc.ABC):
             return KeptShare(compute()["value"], KEPT_SHARE_DRAWS)
         name = derive_stream_start(bytes(32), "kept", self.fingerprint, _hash_weights(resolved_prior.weights)).hex()
         return KeptShare(
-            load_or_compute_facts(f"kept-{name}", ("value",), compute, _has_valid_shares)["value"], KEPT_SHARE_DRAWS
+            load_or_compute_facts(f"kept-{name}", ("value",), compute, _has_valid_share)["value"], KEPT_SHARE_DRAWS
         )
 
     def document_guarantee(self, word_count: int, delta: float, workers: int | None = None) -> DocumentGuarantee:
@@ -408,8 +404,8 @@ def check_euclidean(mechanism: WordMechanism) -> None:
     """
     if mechanism.space.metric.name != "euclidean":
         raise InputError(
-            f"{type(mechanism).__name__} needs the Euclidean metric. Got {mechanism.space.metric}: use TEM, "
-            "which takes any metric."
+            f"{type(mechanism).__name__} needs the Euclidean metric. Got {mechanism.space.metric}: give --metric "
+            "euclidean (metric='euclidean' in Python), or use TEM, which takes any metric."
         )
 
 

@@ -42,7 +42,7 @@ class Prior:
 
     @property
     def blind_success(self) -> float:
-        """The share of words that a guess without any output names: that of the most frequent word."""
+        """The share of words that a guess without any output is right about: that of the most frequent word."""
         return float(self.weights.max())
 
 

@@ -8,7 +8,7 @@ from deniable.words.prior import PriorLike
 
 @refuse_wrong_calls
 def recovery(mechanism: WordMechanism, prior: PriorLike = None, workers: int | None = None) -> float:
-    """Return the Bayes success of an attacker: the share of words that the best guess names.
+    """Return the Bayes success of an attacker: the share of words that the best guess is right about.
 
     With the public prior pi the sum over outputs y of max over w of pi(w) P(y|w), from the exact law.
     That is optimal for an attacker who sees one output word at a time; one who knows language, and sees the words
@@ -27,4 +27,4 @@ def recovery(mechanism: WordMechanism, prior: PriorLike = None, workers: int | N
     if not isinstance(mechanism, WordMechanism):
         expected = "a word mechanism, such as TEM(space, epsilon=3.0)"
         raise make_parameter_error("recovery", "mechanism", expected, mechanism)
-    return mechanism.outcomes(prior, workers)[1]
+    return mechanism.outcomes(prior, workers).guessed

@@ -5,7 +5,7 @@ import math
 from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import MetricDP
 from deniable.space.space import Space
-from deniable.words.laws import ExponentialKernel, ExponentialLaw
+from deniable.words.laws import ExponentialKernel, ExponentialLaw, RingLaw, make_exponential_law
 from deniable.words.mechanism import WordMechanism
 from deniable.words.search import KernelSearch
 
@@ -43,7 +43,7 @@ class TEM(WordMechanism):
         super().__init__(space, epsilon=epsilon)
         self.beta = check_positive("TEM", "beta", beta, upper=1.0)
         if gamma is None:
-            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, len(space.points))
+            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, space.point_count)
         elif gamma == math.inf:
             self.gamma = math.inf  # whatever type of number it came as: noise is named by it
         else:
@@ -59,9 +59,9 @@ class TEM(WordMechanism):
         """Theorem 2: epsilon-metric-DP for any metric."""
         return MetricDP(self.epsilon, self.space.metric_name, "Carvalho et al. 2021, Theorem 2")
 
-    def build_law(self) -> ExponentialLaw:
+    def build_law(self) -> ExponentialLaw | RingLaw:
         """Return the closed form above."""
-        return ExponentialLaw(self.space, self.kernel)
+        return make_exponential_law(self.space, self.kernel)
 
     @property
     def kernel(self) -> ExponentialKernel:

@@ -37,7 +37,7 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
     it shows a negative entry they are given up, and the multiplicative steps start from its positive part: 200 with the
     matrix in memory, else 5.
     """
-    count = len(space.points)
+    count = space.point_count
     product = (
         _make_dense_product(space, scale, workers)
         if count <= MAX_DENSE_POINTS
@@ -75,7 +75,7 @@ class _NegativeSolution(Exception):  # noqa: N818 - control flow, never seen out
 
 def _make_dense_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
     """Return x -> exp(-scale D) x with the matrix in memory."""
-    matrix = np.empty((len(space.points), len(space.points)))
+    matrix = np.empty((space.point_count, space.point_count))
     kernel = ExponentialKernel(scale)
 
     def visit(rows: slice, columns: slice, distances: FloatArray) -> None:
@@ -150,7 +150,7 @@ class TightExponential(WordMechanism):
     @functools.cached_property
     def _weights(self) -> tuple[FloatArray, bool]:
         """Weights c (number of points,), and whether they solve exp(-epsilon D) c = 1."""
-        count = len(self.space.points)
+        count = self.space.point_count
 
         def compute() -> FloatArray:
             weights, solved = fit_weights(self.space, self.epsilon)

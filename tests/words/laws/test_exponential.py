@@ -118,9 +118,9 @@ class TestExponential:
         np.testing.assert_array_equal(law.tables(POINTS), twin.tables(POINTS))
         inputs = POINTS.astype(np.int32)
         np.testing.assert_array_equal(law.sample(inputs, streams(60, "e")), twin.sample(inputs, streams(60, "e")))
-        (kept, recovered), (twin_kept, twin_recovered) = (one.outcomes(ZIPF) for one in (law, twin))
-        np.testing.assert_allclose(kept, twin_kept, rtol=1e-10)
-        assert recovered == pytest.approx(twin_recovered, rel=1e-10)
+        shares, twin_shares = (one.outcomes(ZIPF) for one in (law, twin))
+        np.testing.assert_allclose(shares.kept, twin_shares.kept, rtol=1e-10)
+        np.testing.assert_allclose(shares.guessed, twin_shares.guessed, rtol=1e-10)
 
     def test_the_closed_form_covers_every_pair_of_tables(self, law, twin):
         """The proven epsilon is not below that of all pairs and outputs, and next to it."""
@@ -141,7 +141,7 @@ class TestExponential:
 
     @pytest.mark.parametrize("cutoff", [math.inf, 4.0, 0.1])
     def test_losses_and_outcomes_over_several_tiles(self, cloud, cutoff):
-        """Whatever float32 sifts, the largest loss and the best guesses are those of all pairs, at any scale."""
+        """Whatever float32 sifts, the largest loss is that of all pairs, and so is each best guess, at any scale."""
         distances = np.minimum(cloud.distances(range(700)), cutoff)
         prior = np.where(np.arange(700) % 3, 1 / np.arange(1, 701), 0.0)
         prior /= prior.sum()
@@ -150,10 +150,13 @@ class TestExponential:
             law, logs = dn.laws.ExponentialLaw(cloud, kernel), np.log(kernel.normalisers(cloud))
             losses = scale * distances + logs[None] - logs[:, None]
             assert law.worst_loss(1) == pytest.approx(losses.max(), rel=1e-6, abs=1e-6)
-            kept, recovered = law.outcomes(prior, 2)
-            np.testing.assert_allclose(kept, np.exp(-logs), rtol=1e-10)
-            expected = (prior[:, None] * np.exp(-scale * distances - logs[:, None])).max(axis=0).sum()
-            assert recovered == pytest.approx(expected, rel=1e-10)
+            shares = law.outcomes(prior, 2)
+            np.testing.assert_allclose(shares.kept, np.exp(-logs), rtol=1e-10)
+            matrix = np.exp(-scale * distances - logs[:, None])
+            guesses = (prior[:, None] * matrix).argmax(axis=0)
+            guessed = np.where(prior > 0, np.bincount(guesses, matrix[guesses, np.arange(700)], minlength=700), 0.0)
+            np.testing.assert_allclose(shares.guessed, guessed, rtol=1e-9, atol=1e-12)
+            assert prior @ shares.guessed == pytest.approx(prior @ guessed, rel=1e-10)
 
     @pytest.mark.parametrize("part", ["kernel", "metric"])
     def test_nothing_is_proved_of_code_from_elsewhere(self, part, small_space, small_vectors):
@@ -177,7 +180,7 @@ class TestExponential:
     def test_outcomes_against_the_matrix_of_words(self, request, name, weighted):
         """Shares kept and recovered are those of the matrix of words by words, twins included."""
         space, generator = request.getfixturevalue(name), np.random.default_rng(7)
-        count = len(space.points)
+        count = space.point_count
         kernel = dn.laws.ExponentialKernel(1.3, 1.1, generator.uniform(0.2, 3, size=count) if weighted else None)
         prior = generator.dirichlet(np.full(len(space), 0.5))
         rows = kernel.rows(space.distances(range(count))) / np.bincount(space.point_by_word)
@@ -187,6 +190,6 @@ class TestExponential:
             dn.laws.TabulatedLaw(space, lambda _, distances: kernel.rows(distances)),
         ):
             for workers in (1, 2):
-                kept, recovered = law.outcomes(prior, workers)
-                np.testing.assert_allclose(kept, matrix.diagonal(), rtol=1e-12)
-                assert recovered == pytest.approx((prior[:, None] * matrix).max(axis=0).sum(), rel=1e-12)
+                shares = law.outcomes(prior, workers)
+                np.testing.assert_allclose(shares.kept, matrix.diagonal(), rtol=1e-12)
+                assert prior @ shares.guessed == pytest.approx((prior[:, None] * matrix).max(axis=0).sum(), rel=1e-12)

@@ -47,7 +47,7 @@ def ideal_rows(distances, family):
 def prove(space, kernel):
     """Return what the closed form proves of a law, and its integer tables (n, n)."""
     law = dn.laws.ExponentialLaw(space, kernel)
-    return law.exact_epsilon().finding, law.tables(np.arange(len(space.points)))
+    return law.exact_epsilon().finding, law.tables(np.arange(space.point_count))
 
 
 def grid_space(vectors):
@@ -99,44 +99,6 @@ def test_proof_against_all_pairs_and_outputs(examples):
     check()
 
 
-@pytest.mark.parametrize("examples", EXAMPLES)
-def test_edges_prove_all_pairs_and_outputs(examples):
-    """What the edges of a graph spend is what all pairs and all outputs spend, by the law and by the integer tables."""
-
-    @settings(max_examples=examples)
-    @given(
-        vectors=st.lists(st.tuples(*[st.integers(-9, 9)] * 2), min_size=3, max_size=9, unique=True),
-        neighbours=st.integers(1, 2),
-        scale=st.floats(0.02, 30),
-        cutoff=CUTOFFS,
-        weights=WEIGHTS,
-    )
-    @example(vectors=[(0, 0), (0, 1), (1, 0), (7, 7), (8, 7)], neighbours=2, scale=1.0, cutoff=2.0, weights=None)
-    @example(vectors=[(n, 0) for n in range(9)], neighbours=1, scale=0.3, cutoff=math.inf, weights=None)
-    def check(vectors, neighbours, scale, cutoff, weights):
-        metric = dn.Metric.geodesic(neighbours)
-        space = dn.Space([f"w{n}" for n in range(len(vectors))], np.array(vectors, dtype=float), metric=metric)
-        distances = space.distances(range(len(vectors))).tolist()
-        check_proof(space, distances, make_kernel(len(vectors), scale, cutoff, weights))
-
-    check()
-
-
-def test_edges_that_no_path_takes_change_nothing(own_cache_folder, monkeypatch):
-    """An edge longer than a path between its ends has less than the pair of its ends, and the proof stays exact."""
-    generator, kernel = np.random.default_rng(4), dn.laws.ExponentialKernel(1.3, 2.5)
-    space = dn.Space([f"w{n}" for n in range(40)], generator.normal(size=(40, 3)), metric=dn.Metric.geodesic(4))
-    distances, edges = space.distances(range(40)), space.edges
-    far = np.argwhere(np.triu(distances) > 2)
-    lengths = np.append(edges.lengths, 1.001 * distances[far[:, 0], far[:, 1]])
-    expected, _ = prove(space, kernel)
-    monkeypatch.setattr(dn.Space, "edges", type(edges)(np.concatenate([edges.ends, far]), lengths))
-    for file in own_cache_folder.iterdir():
-        file.unlink()
-    found, _ = prove(space, kernel)
-    assert (found.epsilon, found.input, found.other) == (expected.epsilon, expected.input, expected.other)
-
-
 def find_worst(space, kernel, metric):
     """Return losses per distance (n, n), losses and distances of all pairs, straight from the formula."""
     distances = reference.distances(space.vectors, metric)
@@ -162,10 +124,10 @@ def check_worst(space, kernel, metric):
     ("metric", "cutoff", "weighted"),
     [
         ("euclidean", 2.0, True),
-        ("geodesic", math.inf, False),
+        ("steps", math.inf, False),
         *(
             pytest.param(metric, cutoff, weighted, marks=pytest.mark.deep)
-            for metric in ("euclidean", "manhattan", "chebyshev", "angular", "geodesic")
+            for metric in ("euclidean", "manhattan", "chebyshev", "angular", "steps")
             for cutoff, weighted in ((2.0, False), (math.inf, True))
         ),
     ],

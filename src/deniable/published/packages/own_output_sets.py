@@ -17,7 +17,7 @@ _NEIGHBOUR_COUNT = 20
 
 @functools.cache
 def _load_space() -> Space:
-    return Space.glove(1_000, hide=())
+    return Space.glove(1_000, hide=(), metric="euclidean")
 
 
 @functools.cache

@@ -17,7 +17,7 @@ _BETA = 0.001
 @functools.cache
 def load_frequent_words() -> Space:
     """Return the thousand most frequent words of GloVe."""
-    return Space.glove(1_000, hide=())
+    return Space.glove(1_000, hide=(), metric="euclidean")
 
 
 def compute_tem_weights() -> tuple[FloatArray, FloatArray]:

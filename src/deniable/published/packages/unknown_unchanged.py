@@ -18,21 +18,21 @@ _KNOWN, _ALL = 500, 510
 
 @functools.cache
 def _make_mechanism() -> CalibratedExponential:
-    return CalibratedExponential(Space.glove(_KNOWN, hide=()), epsilon=1.0)
+    return CalibratedExponential(Space.glove(_KNOWN, hide=(), metric="euclidean"), epsilon=1.0)
 
 
 def _verify_law() -> Verdict:
     """The law over all words: the mechanism's own, and a 1 for every word that it does not know."""
     probabilities = np.eye(_ALL)
     probabilities[:_KNOWN, :_KNOWN] = [_make_mechanism().probabilities(word) for word in _make_mechanism().space.words]
-    return verify(probabilities, space=Space.glove(_ALL, hide=()), epsilon=1.0)
+    return verify(probabilities, space=Space.glove(_ALL, hide=(), metric="euclidean"), epsilon=1.0)
 
 
 def _audit_samples(seed: int) -> Verdict:
     def run_program(word: str) -> str:
         return _make_mechanism()(word) if word in _make_mechanism().space else word
 
-    all_words = Space.glove(_ALL, hide=())
+    all_words = Space.glove(_ALL, hide=(), metric="euclidean")
     unknown = all_words.words[_KNOWN:]
     pair = min(itertools.combinations(unknown, 2), key=lambda words: all_words.distance(*words))
     return audit(

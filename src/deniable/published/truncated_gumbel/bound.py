@@ -35,7 +35,7 @@ def search_far_outputs(space: Space, scale: float) -> Finding:
         scale: b of the noise.
     """
     start = time.perf_counter()
-    count = len(space.points)
+    count = space.point_count
     offsets = space.points - space.points.mean(axis=0)
     inputs = np.argsort(np.einsum("nd,nd->n", offsets, offsets), kind="stable")[:_INPUT_COUNT]
     rounding = min(_ROUNDING * max(scale / space.diameter, 1.0), 1.0)

@@ -50,14 +50,14 @@ class GumbelQuadrature:
     def fingerprint(self) -> str | None:
         """Names epsilon and the space; None for another scale than theirs, which neither of them names."""
         space = self.space
-        if self._scale != compute_gumbel_scale(self._epsilon, len(space.points), space.diameter, space.separation):
+        if self._scale != compute_gumbel_scale(self._epsilon, space.point_count, space.diameter, space.separation):
             return None
         return derive_law_name(format_fingerprint("truncated-gumbel", {"epsilon": self._epsilon}, self.space))
 
     @functools.cached_property
     def poisson_masses(self) -> FloatArray:
         """P(Y = 0), P(Y = 1), ... up to where the rest is below 1e-300, at most n values."""
-        count = len(self.space.points)
+        count = self.space.point_count
         from scipy.stats import poisson  # noqa: PLC0415 - a second that only this mechanism needs
 
         masses: FloatArray = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
@@ -100,7 +100,7 @@ class GumbelTable:
     """
 
     def __init__(self, space: Space, quadrature: GumbelQuadrature) -> None:
-        count = len(space.points)
+        count = space.point_count
         self.space, self._quadrature = space, quadrature
         self._is_known = np.zeros(count, dtype=bool)
         self._rows = np.empty((count, count))

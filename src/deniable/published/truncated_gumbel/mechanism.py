@@ -47,7 +47,7 @@ class TruncatedGumbel(WordMechanism):
     def __init__(self, space: Space, *, epsilon: float) -> None:
         super().__init__(space, epsilon=epsilon)
         check_euclidean(self)
-        count = len(space.points)
+        count = space.point_count
         if space.separation == 0:
             raise InputError(
                 "TruncatedGumbel needs different words at distances above 0. Two vectors of this space differ by so "
@@ -76,7 +76,7 @@ class TruncatedGumbel(WordMechanism):
     def build_law(self) -> Law:
         """Return the tables of the law as computed, or its quadrature beside a simulation of Algorithm 2."""
         quadrature = GumbelQuadrature(self.space, self.epsilon, self.scale)
-        if len(self.space.points) <= MAX_TABULATED_POINTS and self.space.diameter <= _MAX_STEEPNESS * self.scale:
+        if self.space.point_count <= MAX_TABULATED_POINTS and self.space.diameter <= _MAX_STEEPNESS * self.scale:
             return TabulatedLaw(self.space, GumbelTable(self.space, quadrature))
         simulation = GumbelSimulation(self.space, self.scale, quadrature.poisson_masses, quadrature.fingerprint)
         return QuadratureLaw(

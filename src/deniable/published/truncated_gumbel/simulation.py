@@ -35,7 +35,7 @@ class GumbelSimulation(Simulation):
     @functools.cached_property
     def _neighbour_lists(self) -> tuple[npt.NDArray[np.bool_], PointNumbers, FloatArray]:
         """Which points have their neighbours listed; (n, width) neighbours; (n, width) distances."""
-        count = len(self.space.points)
+        count = self.space.point_count
         shape = (count, min(count, _MAX_NEIGHBOURS))
         return np.zeros(count, dtype=bool), np.empty(shape, dtype=np.int32), np.empty(shape)
 
@@ -55,7 +55,7 @@ class GumbelSimulation(Simulation):
 
     def draw_chunk(self, points: PointNumbers, generator: AESCounter) -> PointNumbers:
         """Algorithm 2 for consecutive tokens of one record."""
-        count = len(self.space.points)
+        count = self.space.point_count
         _, neighbours, distances = self._neighbour_lists
         neighbour_counts = np.searchsorted(np.cumsum(self._masses), _draw_uniform(generator, len(points)), side="right")
         neighbour_counts[(neighbour_counts == 0) | (neighbour_counts >= len(self._masses))] = (

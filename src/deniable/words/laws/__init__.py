@@ -1,9 +1,10 @@
-"""The four kinds of law that a word mechanism may return, and what they are made of."""
+"""The five kinds of law that a word mechanism may return, and what they are made of."""
 
-from deniable.words.laws.exponential import ExponentialLaw
+from deniable.words.laws.exponential import ExponentialLaw, make_exponential_law
 from deniable.words.laws.kernel import ExponentialKernel
 from deniable.words.laws.law import Law
 from deniable.words.laws.quadrature import QuadratureLaw
+from deniable.words.laws.ring import RingLaw
 from deniable.words.laws.simulated import SimulatedLaw, Simulation
 from deniable.words.laws.tabulated import TabulatedLaw
 
@@ -12,7 +13,9 @@ __all__ = [
     "ExponentialLaw",
     "Law",
     "QuadratureLaw",
+    "RingLaw",
     "SimulatedLaw",
     "Simulation",
     "TabulatedLaw",
+    "make_exponential_law",
 ]

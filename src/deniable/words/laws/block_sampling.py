@@ -31,7 +31,7 @@ class BlockSampler:
         self._space, self._panels, self._kernel, self._rows = space, panels, kernel, rows
         self._lock = threading.Lock()
         self._name = f"blocks-{space.fingerprint}-{kernel.fingerprint}"
-        table = load_table(self._name, (len(space.points), count_table_columns(len(space.points))))
+        table = load_table(self._name, (space.point_count, count_table_columns(space.point_count)))
         self._sums = None if table is None else BlockSums(panels, kernel, table)
         self._computed_rows = 0
 
@@ -53,7 +53,7 @@ class BlockSampler:
         order = self._sort_by_point(points)
         is_first = np.diff(points[order], prepend=-1) != 0
         distinct_points = points[order[is_first]]
-        if self._sums is None and self._computed_rows + len(distinct_points) > _ROW_SHARE * len(self._space.points):
+        if self._sums is None and self._computed_rows + len(distinct_points) > _ROW_SHARE * self._space.point_count:
             self.prepare(workers)
         out = np.empty(len(points), dtype=np.int32)
         row_tokens, sums = order, self._sums
@@ -69,6 +69,6 @@ class BlockSampler:
 
     def _sort_by_point(self, points: PointNumbers) -> IntegerTable:
         """Return the tokens (N,) sorted by their point."""
-        if len(points) > len(self._space.points):
-            return group_tokens_by_point(points, len(self._space.points))[0]
+        if len(points) > self._space.point_count:
+            return group_tokens_by_point(points, self._space.point_count)[0]
         return np.argsort(points, kind="stable")

@@ -142,7 +142,7 @@ def compute_block_sums(
         normalisers: Z (n,), as `ExponentialKernel.normalisers` returns them.
         workers: threads.
     """
-    count = len(space.points)
+    count = space.point_count
     inverses = 1.0 / normalisers
     weights = np.ones(count) if kernel.weights is None else kernel.weights
     width = compute_block_width(count)

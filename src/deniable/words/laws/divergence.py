@@ -68,7 +68,7 @@ def compute_exact_divergence(
     """
 
     def compute() -> dict[str, float]:
-        count = len(space.points)
+        count = space.point_count
         powers = np.empty((count, count))
         probabilities = np.empty((count, count))
 

@@ -23,10 +23,12 @@ from deniable.words.laws.law import (
     IntegerTable,
     PointIndices,
     RenyiBound,
+    WordShares,
     get_part_fingerprint,
     load_or_compute_finding,
 )
 from deniable.words.laws.outcomes import compute_exponential_outcomes
+from deniable.words.laws.ring import RingLaw
 from deniable.words.laws.tabulated import TabulatedLaw
 
 
@@ -98,7 +100,7 @@ class ExponentialLaw(WriteOnce):
         """Return the exact epsilon over all pairs and all outputs, in closed form."""
         if not self._is_provable:
             return self._table.exact_epsilon(workers)
-        count = len(self.space.points)
+        count = self.space.point_count
         finding = load_or_compute_finding(
             make_finding_name(self.space, self.kernel),
             count,
@@ -107,14 +109,14 @@ class ExponentialLaw(WriteOnce):
         method = f"exact over all {count * (count - 1):,} pairs and all outputs, closed form of the exponential family"
         return ExactEpsilon(finding, method)
 
-    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
-        """Return the share of each word that is released unchanged, and the Bayes success."""
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
+        """Return how often each word is released unchanged, and how often it is guessed."""
         if not self.is_closed_form:
             return self._table.outcomes(prior, workers)
         with expect_passes(1):
             logs = compute_log_normalisers(self.space, self.kernel, workers)
-        (outcomes,) = compute_exponential_outcomes(self.space, [self.kernel], [logs], prior, workers)
-        return outcomes
+        (shares,) = compute_exponential_outcomes(self.space, [self.kernel], [logs], prior, workers)
+        return shares
 
     def worst_loss(self, workers: int | None = None) -> float | None:
         """Return the largest loss in nats of any pair, all rounding in it."""
@@ -130,7 +132,7 @@ class ExponentialLaw(WriteOnce):
 
     def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
         """Return the largest D_order of any two tables up to 10,000 points, beyond them a bound of the family."""
-        if len(self.space.points) <= MAX_EXACT_POINTS or not self._is_provable:
+        if self.space.point_count <= MAX_EXACT_POINTS or not self._is_provable:
             return self._table.renyi(order, workers)
         return RenyiBound(bound_divergence(self.space, self.kernel, order, workers), is_exact=False)
 
@@ -150,3 +152,10 @@ class _KernelRows:
     def __call__(self, points: PointIndices, distances: FloatArray) -> FloatArray:
         del points
         return self._kernel.rows(distances)
+
+
+def make_exponential_law(space: Space, kernel: ExponentialKernel) -> ExponentialLaw | RingLaw:
+    """Return the law of a kernel: ring by ring where the metric counts steps and no point has a weight of its own."""
+    return (
+        ExponentialLaw(space, kernel) if space.graph is None or kernel.weights is not None else RingLaw(space, kernel)
+    )

@@ -130,7 +130,7 @@ def compute_normalisers(
     space: Space, kernels: Sequence[ExponentialKernel], workers: int | None = None
 ) -> list[FloatArray]:
     """Return Z (number of points,) of several kernels, whose distances are computed once for all of them."""
-    ones = np.ones(len(space.points))
+    ones = np.ones(space.point_count)
     weights = [ones if kernel.weights is None else kernel.weights for kernel in kernels]
     return compute_decay_sums(space, kernels, weights, workers)
 
@@ -142,7 +142,7 @@ def compute_decay_sums(
 
     The weights are any numbers, in place of the kernels' own.
     """
-    count = len(space.points)
+    count = space.point_count
 
     def visit(rows: slice, columns: slice, distances: FloatArray) -> _TileSum:
         tile_sums = []
@@ -167,7 +167,7 @@ def approximate_log_normalisers(
     """
     if space.square_bounds is None or not all(_fits_single(kernel, space.square_bounds.unit) for kernel in kernels):
         return [np.log(sums) for sums in compute_normalisers(space, kernels, workers)]
-    count, unit = len(space.points), space.square_bounds.unit
+    count, unit = space.point_count, space.square_bounds.unit
     # A lower bound is half the largest gap below its square, but for little.
     half_gaps = (space.square_bounds.gaps / 2).astype(np.float32)
     ones = np.ones(count)
@@ -221,7 +221,7 @@ def load_or_compute_normalisers(
     name = f"normalisers-{space.fingerprint}-{kernel.fingerprint}"
     return load_or_compute_array(
         name,
-        (len(space.points),),
+        (space.point_count,),
         compute,
         lambda stored: not recompute and bool((np.isfinite(stored) & (stored > 0)).all()),
     )

@@ -1,8 +1,8 @@
 """What every law of a word mechanism answers: it is sampled, verified, explained and composed by one object.
 
-The four kinds are `ExponentialLaw`, `TabulatedLaw`, `QuadratureLaw` and `SimulatedLaw`. A mechanism returns one of
-them and nothing else, so that what is proved of a law is proved of the draws: `deniable.words.mechanism` takes no
-subclass of them. What is a mechanism's own is what a law is made of: a kernel, a function for rows, a simulation.
+The five kinds are `RingLaw`, `ExponentialLaw`, `TabulatedLaw`, `QuadratureLaw` and `SimulatedLaw`. A mechanism returns
+one of them and nothing else, so that what is proved of a law is proved of the draws: `deniable.words.mechanism` takes
+no subclass of them. What is a mechanism's own is what a law is made of: a kernel, a function for rows, a simulation.
 """
 
 import dataclasses
@@ -65,6 +65,20 @@ class ExactEpsilon:
     method: str
     is_exhaustive: bool = True
     is_ideal: bool = False
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class WordShares:
+    """What becomes of each of n words, beside an attacker who knows law and prior and sees one output at a time.
+
+    Attributes:
+        kept: (n,) the probability that the word is released unchanged.
+        guessed: (n,) the probability that the best guess is the word, when it is the input: the sum of P(y|w) over the
+            outputs y from which it is guessed. Of words at one point only the most probable is.
+    """
+
+    kept: FloatArray
+    guessed: FloatArray
 
 
 @dataclasses.dataclass(frozen=True)
@@ -138,13 +152,12 @@ class Law(Protocol):
             NotTractable: no probabilities are known.
         """
 
-    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
         """Return what words become when they follow a prior (number of words,).
 
-        Returns:
-            For each word the probability that it is released unchanged, and the Bayes success: the sum over outputs
-            y of max over words w of prior(w) P(y|w), the share of words that an optimal attacker names who knows the
-            law and the prior and sees one output at a time.
+        From an output y the attacker guesses the word w of the largest prior(w) P(y|w), of equal ones the one whose
+        point comes first. So the prior's average of what is guessed is the Bayes success: the sum over y of that
+        largest product.
 
         Raises:
             NotTractable: no probabilities are known, or computing them for every word would take hours.

@@ -56,7 +56,7 @@ def search_own_outputs(space: Space, rows: RowFunction, workers: int | None = No
 
 def _compare_own_outputs(space: Space, rows: RowFunction, workers: int | None) -> list[_InputPair]:
     """Return for every input the other that loses most at its own output y = w, and the nearest other."""
-    points = range(len(space.points))
+    points = range(space.point_count)
 
     def compute_tables(first: int, distances: FloatArray) -> FloatArray:
         block = np.arange(first, first + len(distances))

@@ -18,6 +18,7 @@ from deniable.words.laws.law import (
     IntegerTable,
     PointIndices,
     RenyiBound,
+    WordShares,
     get_part_fingerprint,
     load_or_compute_finding,
     map_computed_rows,
@@ -104,7 +105,7 @@ class QuadratureLaw(WriteOnce):
 
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return what the ideal law spends: over all inputs up to 3,000 points, beyond them over some."""
-        space, count = self.space, len(self.space.points)
+        space, count = self.space, self.space.point_count
         is_exhaustive = count <= MAX_MATRIX_INPUTS
         inputs = np.arange(count) if is_exhaustive else np.unique(space.point_by_word[:SUBSET_SIZE]).astype(np.int64)
         name = f"outputs-{len(inputs)}-{self.fingerprint}"
@@ -143,13 +144,13 @@ class QuadratureLaw(WriteOnce):
             workers=workers,
         )
 
-    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
-        """Return the share of each word that is released unchanged, and the Bayes success.
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
+        """Return how often each word is released unchanged, and how often it is guessed.
 
         Raises:
             NotTractable: computing the law for every word would take hours.
         """
-        count = len(self.space.points)
+        count = self.space.point_count
         if count > MAX_QUADRATURE_POINTS:
             raise NotTractable(
                 f"The law of this mechanism takes too long to compute for {count:,} words. Take at most "

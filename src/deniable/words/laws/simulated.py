@@ -13,7 +13,14 @@ from deniable.core.errors import NotTractable
 from deniable.core.parallel import Result, parallel_map
 from deniable.core.randomness import CHUNK_TOKENS, Streams
 from deniable.space.space import PointNumbers, Space
-from deniable.words.laws.law import ExactEpsilon, IntegerTable, PointIndices, RenyiBound, get_part_fingerprint
+from deniable.words.laws.law import (
+    ExactEpsilon,
+    IntegerTable,
+    PointIndices,
+    RenyiBound,
+    WordShares,
+    get_part_fingerprint,
+)
 
 
 class Simulation:
@@ -113,7 +120,7 @@ class SimulatedLaw(WriteOnce):
         del workers
         refuse_unknown_law()
 
-    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
         """Raise `NotTractable`: no probabilities are known."""
         del prior, workers
         refuse_unknown_law()

@@ -183,7 +183,7 @@ def sample_from_tables(
         bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
         workers: threads; the result does not depend on them.
     """
-    order, ends = group_tokens_by_point(points, len(space.points))
+    order, ends = group_tokens_by_point(points, space.point_count)
     starts = np.append(0, ends[:-1])
     distinct = np.flatnonzero(ends > starts)
     starts, ends = starts[distinct], ends[distinct]

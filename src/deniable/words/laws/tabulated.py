@@ -19,6 +19,7 @@ from deniable.words.laws.law import (
     PointIndices,
     RenyiBound,
     RowFunction,
+    WordShares,
     get_part_fingerprint,
     load_or_compute_finding,
     map_computed_rows,
@@ -88,7 +89,7 @@ class TabulatedLaw(WriteOnce):
 
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
         """Return what the tables spend: over all outputs up to 3,000 points, beyond them what a search finds."""
-        count = len(self.space.points)
+        count = self.space.point_count
         if count > MAX_MATRIX_INPUTS:
             method = (
                 f"all {count * (count - 1):,} pairs at the output y = w, and the worst and the nearest of them at all "
@@ -108,7 +109,7 @@ class TabulatedLaw(WriteOnce):
 
     def _compare_tables(self, workers: int | None) -> Finding:
         start = time.perf_counter()
-        inputs = np.arange(len(self.space.points))
+        inputs = np.arange(self.space.point_count)
         entries = self.tables(inputs).astype(float)
         return compare_laws(
             self.space,
@@ -121,8 +122,8 @@ class TabulatedLaw(WriteOnce):
             workers=workers,
         )
 
-    def outcomes(self, prior: FloatArray, workers: int | None = None) -> tuple[FloatArray, float]:
-        """Return the share of each word that is released unchanged, and the Bayes success."""
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
+        """Return how often each word is released unchanged, and how often it is guessed."""
         return compute_row_outcomes(self.space, self._compute_checked_rows, prior, workers)
 
     def worst_loss(self, workers: int | None = None) -> float | None:
@@ -137,7 +138,7 @@ class TabulatedLaw(WriteOnce):
 
     def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
         """Return the largest D_order of any two tables, up to 10,000 points."""
-        if len(self.space.points) > MAX_EXACT_POINTS:
+        if self.space.point_count > MAX_EXACT_POINTS:
             return None
         divergence = compute_exact_divergence(self.space, self._compute_checked_rows, order, self.fingerprint, workers)
         return RenyiBound(divergence, is_exact=True)

@@ -11,18 +11,6 @@ a = ln Z, a pair can have B only if::
 for the square of d and for any lower bound q on it, at B >= s; below s the first says nothing. c holds what float32
 does to a, and a little is taken off the left sides for what it does to the products. B begins with what the pairs
 before have, and grows.
-
-Where d is the length of shortest paths in a graph, the maximum over all pairs is that over its edges (i, j), of length
-l, and the second pass is one look at each of them::
-
-    max over edges of  [s min(l, gamma) + |ln Z(j) - ln Z(i)|] / l
-
-- *No pair has more.* Let w = v_0, v_1, ..., v_m = w' be a shortest path, whose lengths l_1 + ... + l_m are d(w, w').
-  Then min(d, gamma) <= sum of min(l_k, gamma), and ln Z(w') - ln Z(w) is the sum of the ln Z(v_k) - ln Z(v_{k-1}): the
-  loss of the pair is at most the sum of what the edges have, and so at most the maximum times their length. What is
-  added to a loss for rounding is added at every edge, m >= 1 times on a path, and so bounds that of the pair.
-- *A pair has as much.* The ends of an edge are a pair, of distance d <= l, and neither min(x, gamma) / x nor 1 / x
-  increases with x.
 """
 
 import dataclasses
@@ -33,7 +21,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.space.blocks import TILE_SIZE, Edges
+from deniable.space.blocks import TILE_SIZE
 from deniable.space.space import Space
 from deniable.space.squares import SINGLE_ROUNDING, SingleArray, measure_euclidean
 from deniable.words.laws.kernel import ExponentialKernel
@@ -41,8 +29,6 @@ from deniable.words.laws.tables import TABLE_FLOOR, TABLE_TOTAL
 
 _UNDERFLOW_SAFE_NATS = 450.0
 """Nats up to which a score beside no weight of its own is far from underflow."""
-_MAX_WORST_EDGES = 64
-"""Worst edges of a graph that are returned."""
 _LISTED_SHARE = 1e-2
 """Pairs are listed that have all but this share of what the worst before them has beyond the scale."""
 _MIN_DISTANCE = 1e-300
@@ -75,7 +61,7 @@ class WorstPair:
 def find_worst_pairs(
     space: Space, kernel: ExponentialKernel, logs: FloatArray, workers: int | None = None
 ) -> list[WorstPair]:
-    """Return the worst pairs of tiles of pairs, or the worst edges of a graph, the worst of all first.
+    """Return the worst pairs of tiles of pairs, the worst of all first.
 
     The first one's epsilon is the exact epsilon of the kernel's law, as an upper bound.
 
@@ -88,8 +74,6 @@ def find_worst_pairs(
     Raises:
         NotTractable: the rounding of the space's metric is unknown.
     """
-    if space.edges is not None:
-        return _find_worst_edges(space, space.edges, kernel, logs)
     search = _search_squares if space.square_bounds is not None else _search_distances
     return sorted(search(space, kernel, logs, workers), key=lambda pair: -pair.epsilon)
 
@@ -154,28 +138,6 @@ def _arrange_pair(bound: float, point: int, other: int, distance: float, logs: F
     return WorstPair(bound, w, v, distance)
 
 
-def _find_worst_edges(space: Space, edges: Edges, kernel: ExponentialKernel, logs: FloatArray) -> list[WorstPair]:
-    """Return the worst edge of each of the points that have the worst, the worst of all first.
-
-    Args:
-        space: whose distances are the lengths of shortest paths.
-        edges: of its graph.
-        kernel: of the law.
-        logs: ln Z (number of points,).
-    """
-    bounds = bound_pair_epsilons(space, kernel, edges.lengths, np.abs(logs[edges.ends[:, 0]] - logs[edges.ends[:, 1]]))
-    order = np.argsort(-bounds, kind="stable")
-    _, firsts = np.unique(edges.ends[order, 0], return_index=True)
-    worst = order[np.sort(firsts)[:_MAX_WORST_EDGES]]
-    # ln Z(w') - ln Z(w) is positive one way round.
-    pairs = [sorted(ends, key=lambda point: logs[point]) for ends in edges.ends[worst].tolist()]
-    rows = space.distances([w for w, _ in pairs])
-    return [
-        WorstPair(float(bound), w, other, float(row[other]))
-        for bound, (w, other), row in zip(bounds[worst], pairs, rows, strict=True)
-    ]
-
-
 def bound_pair_epsilons(
     space: Space, kernel: ExponentialKernel, distances: FloatArray, log_ratios: FloatArray
 ) -> FloatArray:
@@ -210,7 +172,7 @@ def bound_rounding(space: Space, kernel: ExponentialKernel) -> float:
         and kernel.scale * min(space.diameter, kernel.cutoff) > _UNDERFLOW_SAFE_NATS
     ):
         return math.inf
-    count, unit = len(space.points), 2.0**-53
+    count, unit = space.point_count, 2.0**-53
     sums = (count + 16) * unit
     residue = count * (count / TABLE_TOTAL + 2 * (math.log2(count) + 16) * unit)
     return 7 * (kernel.scale * space.distance_error + 4 * 745 * unit + sums) + residue

@@ -1,0 +1,218 @@
+"""Distance in steps: the number of edges on the shortest path of a graph in which all points have as many neighbours.
+
+With c neighbours for each of the m points of single words, and C points of hidden classes::
+
+    d(x, y) = min(edges of the shortest path, reach)   between two words,   d(x, y) = A = 8   at a class
+
+It is a metric of whole numbers: cut off at a constant a metric stays one, and 2 A >= reach. Nothing rounds.
+
+A ball about a point is held as bits, one a point: the search takes whole words of 64 of them from a ball to the next,
+and the members of a ring, in the order of their numbers, are counted out of the bits.
+"""
+
+import functools
+import hashlib
+from typing import Any, NamedTuple
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.cache import load_or_compute_array
+from deniable.core.classes import WriteOnce
+from deniable.core.parallel import compile_loop, parallel_map
+from deniable.space.blocks import TileFiller
+from deniable.space.near_lists import select_points
+from deniable.space.regular_graph import Neighbours, WordLists, build_regular_graph
+
+CLASS_STEPS = 8
+"""A: steps from a hidden class to any other point, so that a name comes out as a name."""
+_POINTS_PER_TASK = 512
+Balls = npt.NDArray[np.uint64]
+"""Balls (k + 1, m / 64) of 0 to k steps about one point, as bits."""
+
+
+class StepOptions(NamedTuple):
+    """How steps are counted; see `Metric.steps`.
+
+    Attributes:
+        neighbours: c.
+        reach: steps beyond which no two words are.
+        by: what near words are near by: ``cosine`` or ``euclidean`` distance of vectors; ``lists`` for lists that are
+            given.
+    """
+
+    neighbours: int = 12
+    reach: int = 5
+    by: str = "lists"
+
+
+class StepGraph(WriteOnce):
+    """The graph, and the distances on it; see `deniable.space.blocks.Distances`.
+
+    Points 0 to m - 1 are those of single words, the C after them those of hidden classes.
+
+    Args:
+        near: lists (number of words, K) of near words.
+        point_by_word: (number of words,).
+        class_count: C.
+        options: c and reach.
+
+    Attributes:
+        steps: (reach + 2,) of each ring about a point: of each number from 0 to reach, and of the classes.
+    """
+
+    panels = None
+
+    def __init__(
+        self, near: WordLists, point_by_word: npt.NDArray[np.int32], class_count: int, options: StepOptions
+    ) -> None:
+        self._near, self._point_by_word, self._degree = near, point_by_word, options.neighbours
+        self.class_count, self.reach = class_count, options.reach
+        self.count = int(point_by_word.max()) + 1
+        self.word_count = self.count - class_count
+        self.steps: IntArray = np.array([*range(self.reach + 1), CLASS_STEPS])
+        self.steps.setflags(write=False)
+
+    @functools.cached_property
+    def neighbours(self) -> Neighbours:
+        """The neighbours (m, c) of each word's point, in increasing order; built once, and kept in the cache."""
+        shape = self.word_count, min(self._degree, max(self.word_count - 1, 0))
+        state = hashlib.blake2b(repr((self._near.shape, shape)).encode(), digest_size=16)
+        state.update(self._near.astype("<i4").tobytes())
+        state.update(self._point_by_word.astype("<i4").tobytes())
+
+        def compute() -> FloatArray:
+            lists = select_points(self._near, self._point_by_word, self.word_count)
+            return build_regular_graph(lists, self._degree).astype(np.float64)
+
+        def is_usable(stored: FloatArray) -> bool:
+            return bool(((stored == np.floor(stored)) & (stored >= 0) & (stored < self.word_count)).all())
+
+        table = load_or_compute_array(f"graph-{state.hexdigest()}", shape, compute, is_usable)
+        neighbours = np.ascontiguousarray(table, dtype=np.int32)
+        neighbours.setflags(write=False)
+        return neighbours
+
+    @functools.cached_property
+    def identity(self) -> bytes:
+        """BLAKE2b of the neighbours, the number of classes and the reach."""
+        state = hashlib.blake2b(repr((self.neighbours.shape, self.class_count, self.reach)).encode(), digest_size=16)
+        state.update(self.neighbours.astype("<i4").tobytes())
+        return state.digest()
+
+    @functools.cached_property
+    def counts(self) -> IntArray:
+        """N_k(x), the number of points (n, reach + 2) in each ring about each point; see `steps`."""
+        table = load_or_compute_array(
+            f"rings-{self.identity.hex()}",
+            (self.count, self.reach + 2),
+            lambda: self._count_rings().astype(np.float64),
+            lambda stored: bool((stored == np.floor(stored)).all() and (stored.sum(axis=1) == self.count).all()),
+        )
+        counts = table.astype(np.int64)
+        counts.setflags(write=False)
+        return counts
+
+    def _count_rings(self) -> IntArray:
+        counts = np.zeros((self.count, self.reach + 2), dtype=np.int64)
+
+        def visit(first: int) -> None:
+            stop = min(first + _POINTS_PER_TASK, self.word_count)
+            _count_levels(self.neighbours, first, counts[first:stop, : self.reach])
+
+        parallel_map(visit, range(0, self.word_count, _POINTS_PER_TASK))
+        words = counts[: self.word_count]
+        words[:, self.reach] = self.word_count - words.sum(axis=1)
+        words[:, -1] = self.class_count
+        counts[self.word_count :, 0] = 1
+        counts[self.word_count :, -1] = self.count - 1
+        return counts
+
+    def find_levels(self, points: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
+        """Return the ring (k, n) in which each point lies about each of k points: a place in `steps`."""
+        levels = np.full((len(points), self.count), self.reach + 1, dtype=np.uint8)
+        is_word = np.asarray(points) < self.word_count
+        found = np.full((int(is_word.sum()), self.word_count), self.reach, dtype=np.uint8)
+        _write_levels(self.neighbours, np.asarray(points, dtype=np.int64)[is_word], self.reach - 1, found)
+        levels[is_word, : self.word_count] = found
+        levels[np.arange(len(points)), points] = 0
+        return levels
+
+    def fill_rows(self, points: IntArray, out: FloatArray) -> None:
+        """Write the distances of k points to all points into ``out`` (k, n)."""
+        np.take(self.steps.astype(np.float64), self.find_levels(points), out=out, mode="clip")
+
+    def prepare_strip(self, rows: slice) -> TileFiller:
+        """Return a function that writes the tiles of a strip of points, after one search from each of them."""
+        levels = self.find_levels(np.arange(rows.start, rows.stop))
+        steps = self.steps.astype(np.float64)
+
+        def fill_tile(columns: slice, out: FloatArray) -> None:
+            np.take(steps, levels[:, columns], out=out, mode="clip")
+
+        return fill_tile
+
+
+@compile_loop
+def mark_balls(  # pragma: no cover - compiled
+    neighbours: Neighbours, source: int, depth: int, balls: Balls, queue: npt.NDArray[np.int32], ends: IntArray
+) -> None:
+    """Mark the balls of 0 to ``depth`` steps about a point.
+
+    Args:
+        neighbours: (m, c).
+        source: the point.
+        depth: at least 0.
+        balls: (depth + 1, m / 64) or more, written.
+        queue: (m + 1,) the points of the last ball, in the order in which they are found; written.
+        ends: (depth + 1,) or more: of each ball in the queue, its size; written.
+    """
+    for k in range(balls.shape[1]):  # numba would compile the error messages of a copied slice for a second
+        balls[0, k] = np.uint64(0)
+    balls[0, source >> 6] = np.uint64(1) << np.uint64(source & 63)
+    queue[0] = source
+    ends[0] = 1
+    start = 0
+    for step in range(1, depth + 1):
+        ball = balls[step]
+        for k in range(ball.size):
+            ball[k] = balls[step - 1, k]
+        end = ends[step - 1]
+        for place in range(start, ends[step - 1]):
+            for k in range(neighbours.shape[1]):
+                point = neighbours[queue[place], k]
+                seen = ball[point >> 6]
+                ball[point >> 6] = seen | np.uint64(1) << np.uint64(point & 63)
+                # No branch, which a processor would guess wrong half of the time: what is not new is overwritten.
+                queue[end] = point
+                end += np.int64(~(seen >> np.uint64(point & 63)) & np.uint64(1))
+        start = ends[step - 1]
+        ends[step] = end
+
+
+@compile_loop
+def _count_levels(neighbours: Neighbours, first: int, counts: IntArray) -> None:  # pragma: no cover - compiled
+    """Write how many points (k, L) are at 0 to L - 1 steps from each of k points."""
+    count, levels = neighbours.shape[0], counts.shape[1]
+    balls = np.empty((levels, (count + 63) // 64), dtype=np.uint64)
+    queue, ends = np.empty(count + 1, dtype=np.int32), np.empty(levels, dtype=np.int64)
+    for i in range(counts.shape[0]):
+        mark_balls(neighbours, first + i, levels - 1, balls, queue, ends)
+        for k in range(levels):
+            counts[i, k] = ends[k] - (ends[k - 1] if k > 0 else 0)
+
+
+@compile_loop
+def _write_levels(
+    neighbours: Neighbours, points: IntArray, depth: int, out: npt.NDArray[np.uint8]
+) -> None:  # pragma: no cover - compiled
+    """Write the steps up to ``depth`` from each of k points to those (k, m) that are as near; leave the others."""
+    count = neighbours.shape[0]
+    balls = np.empty((depth + 1, (count + 63) // 64), dtype=np.uint64)
+    queue, ends = np.empty(count + 1, dtype=np.int32), np.empty(depth + 1, dtype=np.int64)
+    for i in range(points.size):
+        mark_balls(neighbours, points[i], depth, balls, queue, ends)
+        for k in range(depth + 1):
+            for place in range(ends[k - 1] if k > 0 else 0, ends[k]):
+                out[i, queue[place]] = k

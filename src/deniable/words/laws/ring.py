@@ -1,0 +1,400 @@
+"""The law of an exponential kernel on a graph: every point of a ring about the input is as likely as any other.
+
+With r_k = exp(-s min(k, gamma)) and N_k(x) the number of points at k steps from x, whole numbers::
+
+    P(y|x) = r_d(x,y) / Z(x),        Z(x) = sum over k of N_k(x) r_k
+
+*What is drawn.* The table of x gives each point at k steps T_k(x) = F + floor((2^62 - n F) r_k / Z(x)), and itself
+besides what is left of 2^62. One number below 2^62 names a ring, then the place of a point among those of the ring in
+the order of their numbers.
+
+*What it spends*, exactly, by the very entries of these tables. An output y is at steps j from x and k from x' that
+differ by d(x, x') at most, and entries fall as steps grow, so that the loss of a pair joined by an edge is at most::
+
+    e(x, x') = max over k of  ln T_k(x) - ln T_(k+1)(x')        (the last ring is followed by itself)
+
+- *Two words d < reach steps apart*, or at reach by a path that short: along the path losses add, so that they are at
+  most d times the largest e of an edge.
+- *Two words at reach steps*: at most max ln T_0 - min ln T_reach, per step a share 1 / reach of it.
+- *A hidden class and another point*: at most the same with the rings of classes, per step a share 1 / A of it.
+
+The largest of the three is the epsilon of the law. At the output y = x the ends of the worst edge lose as much.
+"""
+
+import decimal
+import math
+import time
+from collections.abc import Callable
+
+import numpy as np
+import numpy.typing as npt
+
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.classes import WriteOnce
+from deniable.core.errors import NotTractable
+from deniable.core.parallel import Result, compile_loop, parallel_map
+from deniable.core.randomness import Streams
+from deniable.space.regular_graph import Neighbours
+from deniable.space.space import PointNumbers, Space
+from deniable.space.steps import StepGraph, mark_balls
+from deniable.words.laws.kernel import ExponentialKernel
+from deniable.words.laws.law import (
+    ExactEpsilon,
+    Finding,
+    IntegerTable,
+    PointIndices,
+    RenyiBound,
+    WordShares,
+    get_part_fingerprint,
+    load_or_compute_finding,
+    map_computed_rows,
+)
+from deniable.words.laws.outcomes import add_guesses, compute_kept_shares, find_guessed_words
+from deniable.words.laws.tables import LOGARITHM_ERROR, TABLE_FLOOR, TABLE_TOTAL, group_tokens_by_point
+
+_POINTS_PER_TASK = 128
+_MAX_SERIAL_TOKENS = 4_096
+"""Tokens that one thread draws sooner than others are started."""
+_RESIDUE_ROUNDING = 2.0**-49
+"""Times n: by which share the entry of the point itself may be less than it is in real numbers; others less so. (13
+roundings of 2^-53: ten in Z, and those of the free mass, of r / Z and of their product.)"""
+_SUM_ROUNDING = 1e-12
+"""Relative error allowed for in sums and powers of at most a dozen floats."""
+_EXPONENTIALS = decimal.Context(prec=30, rounding=decimal.ROUND_HALF_EVEN)
+"""All arithmetic of decimal numbers here is this context's: the caller's thread may have set its own to anything."""
+
+
+class RingLaw(WriteOnce):
+    """The law of a kernel without weights on a graph; see `deniable.words.laws.law.Law` for its methods.
+
+    Args:
+        space: the domain, of n points, whose metric counts steps.
+        kernel: scale and cutoff, in steps.
+
+    Attributes:
+        log_normalisers: ln Z (n,).
+        entries: T_k(x) (n, reach + 2), of the rings in `StepGraph.steps`; that of the point itself, at k = 0, holds the
+            residue.
+
+    Raises:
+        NotTractable: the distances of the space are no steps, or the kernel has weights.
+    """
+
+    is_tabulated = True
+    has_rows = True
+
+    def __init__(self, space: Space, kernel: ExponentialKernel) -> None:
+        if space.graph is None or kernel.weights is not None:
+            raise NotTractable("A RingLaw needs a metric that counts steps, and a kernel without weights.")
+        self.space, self.kernel, self._graph = space, kernel, space.graph
+        self._decays = compute_decays(kernel, self._graph)
+        normalisers = compute_normalisers(self._graph, self._decays)
+        self.log_normalisers = np.log(normalisers)
+        self.entries = _compute_entries(self._graph, self._decays, normalisers)
+        for array in (self._decays, self.log_normalisers, self.entries):
+            array.setflags(write=False)
+
+    @property
+    def fingerprint(self) -> str | None:
+        """Those of space and kernel."""
+        kernel_fingerprint = get_part_fingerprint(self.space, self.kernel)
+        return None if kernel_fingerprint is None else f"{self.space.fingerprint}-{kernel_fingerprint}"
+
+    @property
+    def _rounding(self) -> float:
+        """Nats by which rounding may make the loss at another output larger than that at y = x."""
+        return LOGARITHM_ERROR + _RESIDUE_ROUNDING * self._graph.count
+
+    def rows(self, points: PointIndices) -> FloatArray:
+        """Return the probabilities (k, n) of k input points."""
+        levels = self._graph.find_levels(np.asarray(points, dtype=np.int64))
+        return self._decays[levels] * np.exp(-self.log_normalisers[points])[:, None]
+
+    def map_rows(
+        self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
+    ) -> list[Result]:
+        """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
+        return map_computed_rows(self.space, lambda block, _: self.rows(block), visit, points, workers)
+
+    def tables(self, points: PointIndices) -> IntegerTable:
+        """Return the entries (k, n) of the integer tables, which sum to 2^62."""
+        levels = self._graph.find_levels(np.asarray(points, dtype=np.int64)).astype(np.int64)
+        table: IntegerTable = np.take_along_axis(self.entries[points], levels, axis=1)
+        return table
+
+    def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
+        """Return one output point for each input point (N,)."""
+        bits = streams.bits()
+        order, _ = group_tokens_by_point(points, self._graph.count)
+        grouped = points[order]
+        starts = np.flatnonzero(np.diff(grouped, prepend=-1, append=-1))
+        out = np.empty(len(points), dtype=np.int32)
+
+        def visit(first: int) -> None:
+            groups = starts[first : first + _POINTS_PER_TASK + 1]
+            _draw_points(self._graph.neighbours, self._graph.counts, self.entries, grouped, groups, order, bits, out)
+
+        tasks = range(0, len(starts) - 1, _POINTS_PER_TASK)
+        if len(points) <= _MAX_SERIAL_TOKENS:
+            for first in tasks:
+                visit(first)
+        else:
+            parallel_map(visit, tasks, workers)
+        return out
+
+    def prepare_draws(self, workers: int | None = None) -> None:
+        """Do nothing: draws keep nothing for later ones."""
+        del workers
+
+    def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
+        """Return the exact epsilon over all pairs and all outputs, by the entries of the tables."""
+        del workers
+        count, edges = self._graph.count, self._graph.neighbours.size // 2
+        method = f"exact over all {count * (count - 1):,} pairs and all outputs, by {edges:,} edges of the graph"
+        if self.fingerprint is None:
+            return ExactEpsilon(self._find_worst_pair(), method)
+        finding = load_or_compute_finding(f"worst-rings-{self.fingerprint}", count, self._find_worst_pair)
+        return ExactEpsilon(finding, method)
+
+    def _find_worst_pair(self) -> Finding:
+        start = time.perf_counter()
+        graph, logs = self._graph, np.log(self.entries.astype(np.float64))
+        losses = np.full(graph.neighbours.shape, -np.inf)
+        for k in range(graph.reach + 1):
+            edge_losses = logs[: graph.word_count, k, None] - logs[graph.neighbours, min(k + 1, graph.reach)]
+            np.maximum(losses, edge_losses, out=losses)
+        bounds, pairs = [], []
+        if losses.size:
+            bounds.append(float(losses.max()))
+            point, place = np.unravel_index(int(losses.argmax()), losses.shape)
+            pairs.append((int(point), int(graph.neighbours[point, place])))
+        for ring, steps in ((graph.reach, graph.reach), (graph.reach + 1, int(graph.steps[-1]))):
+            has_any = graph.counts[:, ring] > 0
+            if has_any.any():
+                own, far = np.where(has_any, logs[:, 0], -np.inf), np.where(has_any, logs[:, ring], np.inf)
+                bounds.append(float(own.max() - far.min()) / steps)
+                pairs.append(self._find_far_pair(ring, own, far))
+        findings = [self._measure_pair(*pair, max(bounds) + self._rounding, start) for pair in pairs]
+        return max(findings, key=lambda finding: finding.lower_bound)
+
+    def _find_far_pair(self, ring: int, own: FloatArray, far: FloatArray) -> tuple[int, int]:
+        """Return the pair in one ring of each other that loses most of those that the likeliest point to stay has."""
+        point = int(own.argmax())
+        is_there = self._graph.find_levels(np.array([point]))[0] == ring
+        return point, int(np.where(is_there, far, np.inf).argmin())
+
+    def _measure_pair(self, point: int, other: int, epsilon: float, start: float) -> Finding:
+        """Return what a pair loses at the output y = x, beside a bound on what any pair loses."""
+        level = int(self._graph.find_levels(np.array([point]))[0, other])
+        distance = float(self._graph.steps[level])
+        loss = math.log(self.entries[point, 0]) - math.log(self.entries[other, level])
+        return Finding(
+            epsilon=epsilon,
+            lower_bound=max(loss - LOGARITHM_ERROR, 0.0) / distance,
+            input=point,
+            other=other,
+            output=point,
+            distance=distance,
+            loss=loss,
+            seconds=time.perf_counter() - start,
+        )
+
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
+        """Return for each word how often it is released unchanged, and how often the best guess is right.
+
+        With a(x) = prior(x) / Z(x), the inputs of the largest a within k steps of each y are found by k rounds of
+        maxima over neighbours; the best guess is that of the largest r_k a. (An input nearer than k counts as one at k
+        steps no more than it does as itself, since r falls.) Logarithms are compared, which do not underflow.
+        """
+        del workers
+        graph = self._graph
+        guessed_words = find_guessed_words(self.space, prior)
+        with np.errstate(divide="ignore"):
+            weights = np.log(prior[guessed_words]) - self.log_normalisers
+        order = np.argsort(-weights, kind="stable")
+        guesses = order[self._find_best_inputs(np.argsort(order))]  # (reach + 2, n)
+        with np.errstate(over="ignore"):  # infinite: such a ring has no output
+            exponents = self.kernel.scale * np.minimum(graph.steps, self.kernel.cutoff)
+        heights = weights[guesses] - exponents[:, None]
+        candidates = np.where(heights == heights.max(axis=0), guesses, graph.count)
+        best = candidates.min(axis=0)
+        nearest_rings = (candidates == best).argmax(axis=0)
+        likelihoods = self._decays[nearest_rings] * np.exp(-self.log_normalisers[best])
+        return WordShares(
+            compute_kept_shares(self.space, self.kernel, self.log_normalisers),
+            add_guesses(guessed_words, best, likelihoods, len(self.space)),
+        )
+
+    def _find_best_inputs(self, ranks: IntArray) -> IntArray:
+        """Return the least rank (reach + 2, n) of the inputs within each ring about each output."""
+        graph = self._graph
+        words, classes = ranks[: graph.word_count], ranks[graph.word_count :]
+        last = graph.count - 1
+        least = np.full((graph.reach + 2, graph.count), last)
+        least[:-1, graph.word_count :] = classes
+        least[0, : graph.word_count] = words
+        for ring in range(1, graph.reach):
+            ball = least[ring - 1, : graph.word_count]
+            around = ball[graph.neighbours].min(axis=1, initial=last)
+            least[ring, : graph.word_count] = np.minimum(ball, around)
+        least[graph.reach, : graph.word_count] = words.min(initial=last)
+        least[-1, : graph.word_count] = classes.min(initial=last)
+        least[-1, graph.word_count :] = 0
+        return least
+
+    def bound_far_losses(self) -> tuple[float, float]:
+        """Return bounds in nats on the loss of any two words, and of a hidden class and any other point."""
+        logs, reach = np.log(self.entries.astype(np.float64)), self._graph.reach
+        own, words = logs[:, 0], logs[: self._graph.word_count]
+        between_words = float(words[:, 0].max(initial=0.0) - words[:, reach].min(initial=np.inf))
+        return between_words + self._rounding, float(own.max() - logs[:, -1].min()) + self._rounding
+
+    def worst_loss(self, workers: int | None = None) -> float | None:
+        """Return a bound on the largest loss in nats of any pair, which two words far apart have but for little."""
+        losses = self.input_losses(np.arange(self._graph.count), workers)
+        return float(losses.max())
+
+    def input_losses(self, points: PointIndices, workers: int | None = None) -> FloatArray:
+        """Return a bound (k,) on the largest loss in nats of each of k input points against any other."""
+        del workers
+        logs = np.log(self.entries.astype(np.float64))
+        points = np.asarray(points)
+        losses = np.zeros(len(points))
+        for ring in range(1, self._graph.reach + 2):
+            has_any = self._graph.counts[:, ring] > 0
+            own, far = logs[:, 0].max(where=has_any, initial=-np.inf), logs[:, ring].min(where=has_any, initial=np.inf)
+            worst = np.maximum(logs[points, 0] - far, own - logs[points, ring])
+            losses = np.maximum(losses, np.where(has_any[points], worst, 0.0))
+        return losses + self._rounding
+
+    def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
+        """Return a bound on D_order of any two inputs: no output of x' is less likely than its farthest ring says.
+
+        sum over y of P(y|x)^a P(y|x')^(1-a) <= (min over y of P(y|x'))^(1-a)  sum over k of N_k(x) P_k(x)^a
+        """
+        del workers
+        logs = np.log(self.entries.astype(np.float64)) - math.log(TABLE_TOTAL)
+        counts = self._graph.counts
+        with np.errstate(divide="ignore"):
+            moments = np.logaddexp.reduce(order * logs + np.log(counts), axis=1)
+        least = np.where(counts > 0, logs, np.inf).min(axis=1)
+        divergence = (float(moments.max()) - (order - 1) * float(least.min())) / (order - 1)
+        return RenyiBound(max(divergence, 0.0) + _SUM_ROUNDING * order * 50 / (order - 1), is_exact=False)
+
+
+def estimate_ring_epsilon(graph: StepGraph, kernel: ExponentialKernel) -> float:
+    """Return the epsilon of a law whose tables hold real numbers: what calibration finds the root of."""
+    decays = compute_decays(kernel, graph)
+    shares = decays / compute_normalisers(graph, decays)[:, None]
+    logs = np.log(TABLE_FLOOR + (TABLE_TOTAL - TABLE_FLOOR * graph.count) * shares)
+    losses = [0.0]
+    if graph.neighbours.size:
+        losses.append(float((logs[: graph.word_count, 0] - logs[:, 1][graph.neighbours].min(axis=1)).max()))
+    for ring in (graph.reach, graph.reach + 1):
+        has_any = graph.counts[:, ring] > 0
+        if has_any.any():
+            losses.append(float(logs[has_any, 0].max() - logs[has_any, ring].min()) / int(graph.steps[ring]))
+    return max(losses)
+
+
+def compute_decays(kernel: ExponentialKernel, graph: StepGraph) -> FloatArray:
+    """Return r_k (reach + 2,) of the rings of a graph, rounded as decimal numbers are: the same on every processor."""
+    distances = [decimal.Decimal(min(float(k), kernel.cutoff)) for k in graph.steps]
+    exponents = [_EXPONENTIALS.multiply(decimal.Decimal(-kernel.scale), distance) for distance in distances]
+    return np.array([float(_EXPONENTIALS.exp(exponent)) for exponent in exponents])
+
+
+def compute_normalisers(graph: StepGraph, decays: FloatArray) -> FloatArray:
+    """Return Z (n,), added up from the nearest ring outward."""
+    total = np.zeros(graph.count)
+    for ring, decay in enumerate(decays):
+        total += graph.counts[:, ring] * decay
+    return total
+
+
+def _compute_entries(graph: StepGraph, decays: FloatArray, normalisers: FloatArray) -> IntegerTable:
+    """Return T_k (n, reach + 2)."""
+    free_mass = float(TABLE_TOTAL - TABLE_FLOOR * graph.count)
+    entries: IntegerTable = TABLE_FLOOR + (free_mass * (decays / normalisers[:, None])).astype(np.int64)
+    entries[:, 0] += TABLE_TOTAL - (graph.counts * entries).sum(axis=1)
+    return entries
+
+
+@compile_loop
+def _count_bits(word: np.uint64) -> np.int64:  # pragma: no cover - compiled
+    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
+    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
+    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
+    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
+
+
+@compile_loop
+def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no cover - compiled
+    neighbours: Neighbours,
+    counts: IntArray,
+    entries: IntegerTable,
+    grouped: PointNumbers,
+    starts: IntArray,
+    order: IntArray,
+    bits: npt.NDArray[np.uint64],
+    out: PointNumbers,
+) -> None:
+    """Write an output point for each token of some input points.
+
+    Args:
+        neighbours: (m, c) of the graph.
+        counts: N_k (n, reach + 2).
+        entries: T_k (n, reach + 2).
+        grouped: (N,) input points of the tokens, equal ones together.
+        starts: (k + 1,) where each of k points begins there, and where the last one ends.
+        order: (N,) their tokens.
+        bits: (N,) of each token, of which the upper 62 are used.
+        out: (N,).
+    """
+    words, reach = neighbours.shape[0], counts.shape[1] - 2
+    size = (words + 63) // 64
+    balls = np.zeros((reach + 1, size), dtype=np.uint64)
+    rings, sums = np.empty((reach + 1, size), dtype=np.uint64), np.empty((reach + 1, size + 1), dtype=np.int64)
+    queue, ball_ends = np.empty(words + 1, dtype=np.int32), np.empty(reach + 1, dtype=np.int64)
+    for i in range(starts.size - 1):
+        x = grouped[starts[i]]
+        searched, summed = 0, np.zeros(reach + 1, dtype=np.bool_)
+        for token in order[starts[i] : starts[i + 1]]:
+            value = np.int64(bits[token] >> np.uint64(2))
+            ring = 0
+            while value >= counts[x, ring] * entries[x, ring]:
+                value -= counts[x, ring] * entries[x, ring]
+                ring += 1
+            place = value // entries[x, ring]
+            if ring == 0:
+                out[token] = x
+            elif x >= words:  # a class, to which all others are as far
+                out[token] = place if place < x else place + 1
+            elif ring > reach:
+                out[token] = words + place
+            elif ring == 1 and reach > 1:
+                out[token] = neighbours[x, place]
+            else:
+                depth = min(ring, reach - 1)
+                if searched < depth:
+                    mark_balls(neighbours, x, depth, balls, queue, ball_ends)
+                    searched = depth
+                if not summed[ring]:
+                    summed[ring] = True
+                    sums[ring, 0] = 0
+                    for k in range(size):
+                        members = ~balls[depth, k] if ring == reach else balls[ring, k] & ~balls[ring - 1, k]
+                        rings[ring, k] = members
+                        sums[ring, k + 1] = sums[ring, k] + _count_bits(members)
+                low, high = 0, size - 1
+                while low < high:
+                    middle = (low + high) // 2
+                    if sums[ring, middle + 1] <= place:
+                        low = middle + 1
+                    else:
+                        high = middle
+                members = rings[ring, low]
+                for _ in range(place - sums[ring, low]):
+                    members &= members - np.uint64(1)
+                lowest = members & (~members + np.uint64(1))
+                out[token] = 64 * low + _count_bits(lowest - np.uint64(1))
