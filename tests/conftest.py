@@ -116,6 +116,12 @@ def glove():
 
 
 @pytest.fixture(scope="session")
+def euclidean_glove():
+    """Return the 50,000 words under the distance of their vectors, none of them hidden."""
+    return dn.Space.glove(metric="euclidean", hide=())
+
+
+@pytest.fixture(scope="session")
 def alphabetic(glove):
     """Return a function from a number to the space of so many most frequent alphabetic words of GloVe."""
     numbers = [number for number, word in enumerate(glove.words) if word.isalpha()]

@@ -96,7 +96,7 @@ def test_commands_take_notice(copy):
 def test_python_takes_notice(copy):
     """The class is a public name of the copy, and its name makes it."""
     program = "import deniable as dn; s = dn.Space.load('space.txt'); print(dn.mechanism('plain', s, epsilon=2.0))"
-    assert run(copy, "-c", program).startswith("PlainExponential(Space(5 words x 2, euclidean")
+    assert run(copy, "-c", program).startswith("PlainExponential(Space(5 words, steps")
     assert "PlainExponential" in run(copy, "-c", "import deniable as dn; print(dn.__all__)")
 
 

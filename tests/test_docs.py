@@ -23,6 +23,7 @@ MEASURE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
 RELIABILITY = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
 REWRITE = (ROOT / "docs" / "rewrite.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
+VERIFICATION = (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
 
 
 def blocks(text, language):
@@ -135,9 +136,11 @@ def test_audits_come_out_as_printed(workplace, arguments, status):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("code", [b for page in (README, TUTORIAL, AUDIT, MEASURE) for b in blocks(page, "python")])
+@pytest.mark.parametrize(
+    "code", [b for page in (README, TUTORIAL, AUDIT, MEASURE, VERIFICATION) for b in blocks(page, "python")]
+)
 def test_python_examples_run(code):
-    """The Python blocks of README, tutorial and the pages on auditing and measuring run as printed."""
+    """The Python blocks of README, tutorial and the pages on auditing, measuring and proofs run as printed."""
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

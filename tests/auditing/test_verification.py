@@ -29,7 +29,7 @@ def manhattan(x, y):
 
 def whole_law(mechanism):
     """Return the law (n, n) that is sampled, over the points of the space."""
-    points = range(len(mechanism.space.points))
+    points = range(mechanism.space.point_count)
     if mechanism.law.is_tabulated:
         return mechanism.law.tables(points) / 2.0**62
     return mechanism.law.rows(points)

@@ -8,7 +8,7 @@ from tests.catalogue.folder import REVIEWS
 
 def make_models(folder):
     """Train the models that commands read, for a moment each, and write damaged ones beside them."""
-    space = dn.Space.load(str(folder / "words.npz"))
+    space = dn.Space.load(str(folder / "words.npz"), metric="euclidean")
     texts = dn.texts.tokenize_texts(space, [row[0] for row in REVIEWS[:20]]).texts
     labels = np.array([row[1] == "good" for row in REVIEWS[:20]]).astype(np.int64)
     options = dn.texts.TextTrainingOptions(epochs=1)

@@ -105,7 +105,7 @@ def test_what_is_no_document(document):
 
 
 @pytest.mark.parametrize(
-    "schema", ["deniable-certificate/7", "deniable-model-card/2", "deniable-synthesis-certificate/1"]
+    "schema", ["deniable-certificate/8", "deniable-model-card/2", "deniable-synthesis-certificate/1"]
 )
 def test_nearly_nothing(schema):
     """A document with little more than a schema gives a result or one line."""

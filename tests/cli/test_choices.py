@@ -34,6 +34,7 @@ def test_choices_of_functions():
         (choices.UnknownWordHandling, dn.Release, "unknown"),
         (choices.CaseHandling, dn.Release, "case"),
         (choices.TrainingMethodName, dn.audit_training, "method"),
+        (choices.GuessedWordsName, dn.tune.tune_recovery, "words"),
         (choices.TrainingNoiseName, dn.audit_training, "noise"),
     ):
         assert {*choice} <= {value for value in list_values(function, parameter) if isinstance(value, str)}

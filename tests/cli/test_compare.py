@@ -105,7 +105,7 @@ def test_json_and_what_the_owner_hears(compare, place):
     write(place / "t.csv", rows, ("text", "kind", "who"))
     result = compare("--json", *WAYS["classifier"])
     content = json.loads(result.text)
-    assert content["schema"] == "deniable-comparison/1"
+    assert content["schema"] == "deniable-comparison/2"
     assert content["table"]["rows"] == 79
     assert content["how it was measured"]["command"].startswith("deniable compare t.csv")
     assert "t.csv: 1 row without a label in 'kind' left out: row 3" in result.err

@@ -23,13 +23,14 @@ def explain(call):
 
 
 @pytest.mark.parametrize(
-    ("name", "make", "epsilon"), [("tem", dn.TEM, 2.0), ("truncated-gumbel", dn.TruncatedGumbel, 60.0)]
+    ("make", "metric", "epsilon"),
+    [(dn.TEM, "steps", 2.0), (dn.TEM, "euclidean", 2.0), (dn.TruncatedGumbel, "euclidean", 60.0)],
 )
-def test_an_exact_law(explain, name, make, epsilon):
+def test_an_exact_law(explain, make, metric, epsilon):
     """The likeliest outputs are shown in order, with the law's probabilities and the distances."""
-    result = explain("London", "--hide", "none", "--mechanism", name, epsilon=epsilon)
+    result = explain("London", "--hide", "none", "--mechanism", make.name, "--metric", metric, epsilon=epsilon)
     assert result.code == 0
-    space = dn.Space.load("space.npz", hide=())
+    space = dn.Space.load("space.npz", metric=metric, hide=())
     law = dict(zip(space.words, make(space, epsilon=epsilon).probabilities("london"), strict=True))
     shown = explained(result.text)
     assert len(shown) == 10
@@ -62,15 +63,33 @@ def test_public_counts(explain, place):
     (place / "counts.csv").write_text("food,3\nlondon,1\nzork,8\n")
     result = explain("london", "--mechanism", "tem", "--prior", "counts.csv")
     found = dn.recovery(dn.TEM(dn.Space.load("space.npz"), epsilon=2.0), {"food": 3, "london": 1})
-    (percent,) = re.findall(r"names ([\d.]+) % of words, if words follow the counts of 'counts.csv'", result.text)
+    (percent,) = re.findall(r"right for ([\d.]+) % of words, if words follow the counts of 'counts.csv'", result.text)
     assert 0 <= float(percent) - 100 * found < 0.1
-    assert "without the output: 75.0 %" in result.text
+    assert "without any output: 75.0 %" in result.text
+
+
+def test_how_often_a_word_is_guessed(explain):
+    """The word's own figure stands beside those of its band and of the most exposed word; hidden words have none."""
+    space = dn.Space.load("space.npz")
+    subject = dn.TEM(space, epsilon=2.0)
+    outcomes, shares = subject.outcomes(), subject.word_shares()
+    text = explain("food", "--mechanism", "tem").text
+    (line,) = [line for line in text.splitlines() if line.startswith("'food', word ")]
+    rank, own, band = re.fullmatch(
+        r"'food', word (\d+) by frequency, is guessed in (\S+) % .* in (\S+) % of .*", line
+    ).groups()
+    assert int(rank) == space.index_of("food") + 1
+    for shown, share in ((own, shares.guessed[space.index_of("food")]), (band, outcomes.bands[0].guessed)):
+        assert 0 <= float(shown) - 100 * share < 0.1
+    assert f"by frequency: {outcomes.describe_bands()}\n" in text
+    assert f"most exposed: {outcomes.describe_exposed()}\n" in text
+    assert "is guessed in" not in explain("london", "--mechanism", "tem").text
 
 
 @pytest.mark.deep
 def test_a_simulated_law(explain):
     """Where no law is known the shares of draws are shown, and called so."""
-    result = explain("food", "--mechanism", "multivariate-laplace", epsilon="3")
+    result = explain("food", "--mechanism", "multivariate-laplace", "--metric", "euclidean", epsilon="3")
     assert result.code == 0
     assert "no exact law is known: shares of " in result.text
     shown = explained(result.text)
@@ -96,13 +115,19 @@ def test_unknown_words(explain, monkeypatch):
 
 
 @pytest.mark.parametrize("epsilon", ["1e308", pytest.param("1.7e308", marks=pytest.mark.deep)])
-@pytest.mark.parametrize("mechanism", ["calibrated", "tight", "tem", "multivariate-laplace", "truncated-gumbel"])
-def test_an_epsilon_near_the_largest_float(explain, mechanism, epsilon):
+@pytest.mark.parametrize(
+    ("mechanism", "metric"),
+    [
+        *((name, metric) for name in ("calibrated", "tight", "tem") for metric in ("steps", "euclidean")),
+        *((name, "euclidean") for name in ("multivariate-laplace", "truncated-gumbel")),
+    ],
+)
+def test_an_epsilon_near_the_largest_float(explain, mechanism, metric, epsilon):
     """Either it works or there is one line that says in which direction to go; never a warning of a library.
 
     Here a warning is an error, which would end the command.
     """
-    result = explain("food", "--mechanism", mechanism, epsilon=epsilon)
+    result = explain("food", "--mechanism", mechanism, "--metric", metric, epsilon=epsilon)
     messages = select_messages(result.err)
     assert messages.startswith("deniable: The 'epsilon' parameter must be smaller ") if result.code else messages == ""
     assert messages.count("\n") == bool(result.code)

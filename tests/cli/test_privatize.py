@@ -3,6 +3,7 @@
 import json
 import re
 
+import numpy as np
 import pytest
 
 import deniable as dn
@@ -62,14 +63,16 @@ def test_certificates_of_one_shape_are_equal(privatize, place):
     assert read_certificate(place)["words"] == 0
 
 
-def test_a_keyed_run_is_repeatable(call, privatize, place):
+@pytest.mark.parametrize(("metric", "make"), [("steps", dn.CalibratedExponential), ("euclidean", dn.TightExponential)])
+def test_a_keyed_run_is_repeatable(call, privatize, place, metric, make):
     """Under a key, from a file of any name, the output is a function of id and text, and is TextPrivatizer's."""
     assert call("key", "k").code == 0
-    assert privatize("--id", "id", "--key-file", "k").code == 0
-    assert privatize("--id", "id", "--key-file", "k", "--workers", "1", output="again.csv").code == 0
+    options = ("--id", "id", "--key-file", "k", "--metric", metric)
+    assert privatize(*options).code == 0
+    assert privatize(*options, "--workers", "1", output="again.csv").code == 0
     out = (place / "out.csv").read_bytes()
     assert (place / "again.csv").read_bytes() == out
-    mechanism = dn.TightExponential(dn.Space.load("space.npz"), epsilon=2.0)
+    mechanism = make(dn.Space.load("space.npz", metric=metric), epsilon=2.0)
     privatizer = dn.TextPrivatizer(mechanism, key=(place / "k").read_bytes())
     for before, after in zip(read_rows(TABLE.encode())[1:], read_rows(out)[1:], strict=True):
         assert after[1] == privatizer.privatize(before[1], before[0])
@@ -112,7 +115,36 @@ def test_hidden_words_come_out_alike(privatize, place):
     assert outputs[0] == outputs[1]
     certificate = read_certificate(place)
     assert certificate["space"]["hidden"] == {"pets": 1, "addresses": 1}
-    assert certificate["guarantee"]["metric"] == "euclidean, with numbers, pets hidden"
+    assert certificate["guarantee"]["metric"] == "steps, with numbers, pets hidden"
+
+
+def test_health_is_hidden_where_it_is_asked_for(privatize, place):
+    """Words of health come out as each other, those that the space lacks too; by default they are words like others."""
+    words = [*WORDS, "diabetes", "cancer", "anna"]
+    vectors = np.random.default_rng(6).normal(size=(len(words), 3))
+    np.savez(place / "space.npz", words=np.array(words), vectors=vectors)
+    outputs = []
+    for word in ("Diabetes", "cancer", "schizophrenic"):
+        (place / "in.csv").write_text(f"id,text\n1,the {word} was bad\n")
+        options = ("--hide", "names,places,numbers,health", "--id", "id", "--test-seed", "3", "--force")
+        assert privatize(*options).code == 0
+        outputs.append((place / "out.csv").read_text())
+    assert len(set(outputs)) == 1
+    certificate = read_certificate(place)
+    assert certificate["space"]["hidden"] == {"names": 1, "places": 3, "health": 2, "addresses": 1}
+    assert certificate["guarantee"]["metric"] == "steps, with names, places, numbers, health hidden"
+    assert privatize("--force").code == 0
+    assert "health" not in read_certificate(place)["space"]["hidden"]
+
+
+def test_health_and_lists_that_share_its_words(privatize, place):
+    """A list of one's own may neither be called health nor hold one of its words beside it."""
+    (place / "health.txt").write_text("dog\n")
+    (place / "drugs.txt").write_text("dog\ninsulin\n")
+    for hide, value in (("health.txt", "'health'"), ("health,drugs.txt", "'insulin'")):
+        result = privatize("--hide", hide)
+        assert result.code == 2
+        assert value in result.err
 
 
 def test_mechanisms_and_metrics(privatize, place):
@@ -121,10 +153,15 @@ def test_mechanisms_and_metrics(privatize, place):
     kinds = [kind for kind in public if isinstance(kind, type) and issubclass(kind, dn.WordMechanism)]
     names = [kind.name for kind in kinds if kind is not dn.WordMechanism]
     assert len(names) > 4
-    for name in ("auto", *names):
-        assert privatize("--mechanism", name, "--force", epsilon="60").code == 0
-        assert read_certificate(place)["mechanism"]["name"] == ("tight" if name == "auto" else name)
-    for metric in ("euclidean", "manhattan", "chebyshev", "angular"):
+    for metric, chosen in (("steps", "calibrated"), ("euclidean", "tight")):
+        for name in ("auto", *names):
+            result = privatize("--mechanism", name, "--metric", metric, "--force", epsilon="60")
+            if metric == "steps" and name in {"multivariate-laplace", "truncated-gumbel"}:
+                assert (result.code, "give --metric euclidean" in result.err) == (2, True)
+                continue
+            assert result.code == 0
+            assert read_certificate(place)["mechanism"]["name"] == (chosen if name == "auto" else name)
+    for metric in ("steps", "euclidean", "manhattan", "chebyshev", "angular"):
         assert privatize("--metric", metric, "--force").code == 0
         assert read_certificate(place)["guarantee"]["metric"].startswith(f"{metric}, with names, ")
 
@@ -172,9 +209,11 @@ class TestCache:
         assert f"chmod go-w {str(cache)!r}" in result.err.splitlines()[0]
         assert not list(cache.iterdir())
 
-    def test_a_forged_verdict(self, privatize, place, cache):
+    @pytest.mark.parametrize("metric", ["steps", "euclidean"])
+    def test_a_forged_verdict(self, privatize, place, cache, metric):
         """A proof that is written into the cache is not believed, and does not reach the certificate."""
-        assert privatize("--mechanism", "tem").code == 0
+        options = ("--mechanism", "tem", "--metric", metric)
+        assert privatize(*options).code == 0
         honest = read_certificate(place)["verification"]
         (path,) = cache.glob("worst-*")
         data = path.read_bytes()
@@ -182,14 +221,20 @@ class TestCache:
             assert str(honest[name]).encode() in data
             data = data.replace(str(honest[name]).encode(), forged)
         path.write_bytes(data)
-        assert privatize("--mechanism", "tem", "--force").code == 0
+        assert privatize(*options, "--force").code == 0
         again = read_certificate(place)["verification"]
         assert {**again, "seconds": None} == {**honest, "seconds": None}
 
     @pytest.mark.parametrize(
-        "mechanism", ["tem", *(pytest.param(name, marks=deep) for name in ("tight", "truncated-gumbel"))]
+        "options",
+        [
+            ("calibrated",),
+            ("tem", "--metric", "euclidean"),
+            pytest.param(("tight",), marks=deep),
+            *(pytest.param((name, "--metric", "euclidean"), marks=deep) for name in ("tight", "truncated-gumbel")),
+        ],
     )
-    def test_one_that_is_damaged(self, privatize, cache, mechanism):
+    def test_one_that_is_damaged(self, privatize, cache, options):
         """Cached facts that make no sense are computed anew."""
 
         def settle(path):
@@ -197,13 +242,13 @@ class TestCache:
             is_timed = path.suffix == ".facts"
             return {**json.loads(path.read_bytes()[32:]), "seconds": None} if is_timed else path.read_bytes()
 
-        assert privatize("--mechanism", mechanism, epsilon="60").code == 0
+        assert privatize("--mechanism", *options, epsilon="60").code == 0
         facts = sorted(path for path in cache.iterdir() if path.name != "secret")
         good = [settle(path) for path in facts]
         for content in ("", "[]", '{"value": "x"}', '{"other": 1.0}', "[" * 5000):
             for path in facts:
                 path.write_text(content)
-            assert privatize("--mechanism", mechanism, "--force", epsilon="60").code == 0
+            assert privatize("--mechanism", *options, "--force", epsilon="60").code == 0
             assert [settle(path) for path in facts] == good
 
 
@@ -225,7 +270,7 @@ class TestPersons:
         assert lines[0].endswith("3 persons, 1 record without one counted as one each")
         assert "the median person, 1 record, 4 words: epsilon " in lines[1]
         assert "the person with most words, 2 records, 6 words: epsilon " in lines[2]
-        mechanism = dn.TightExponential(dn.Space.load("space.npz", hide=()), epsilon=2.0)
+        mechanism = dn.CalibratedExponential(dn.Space.load("space.npz", hide=()), epsilon=2.0)
         loss = mechanism.document_guarantee(6, 1e-6).pure.epsilon
         assert float(re.search(r"epsilon ([\d.]+)", lines[2])[1]) == pytest.approx(loss, rel=0.01)
 

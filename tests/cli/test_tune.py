@@ -71,9 +71,9 @@ def find_recovery(name, epsilon, *prior):
     return dn.recovery(MECHANISMS[name](dn.Space.load("space.npz"), epsilon=epsilon), *prior)
 
 
-def names_share(line, share):
-    """Say whether a line says that an attacker names that share of words, rounded up."""
-    (percent,) = re.findall(r"names ([\d.]+) % of words, if words follow", line)
+def tells_share(line, share):
+    """Say whether a line says that an attacker guesses that share of words, rounded up."""
+    (percent,) = re.findall(r"right for ([\d.]+) % of words, if words follow", line)
     return 0 <= float(percent) - 100 * share < 0.1
 
 
@@ -81,8 +81,8 @@ def names_share(line, share):
     "mechanism", ["auto", "tem", *(pytest.param(n, marks=deep) for n in ("best", "calibrated", "tight"))]
 )
 def test_recovery(tune, run, mechanism):
-    """The command that is printed runs, and its certificate tells of an attacker who names at most the target."""
-    result = tune("--max-recovery", "0.5", "--mechanism", mechanism)
+    """The command that is printed runs, and its certificate tells of an attacker who guesses at most the target."""
+    result = tune("--max-recovery", "0.5", "--for", "average", "--mechanism", mechanism)
     certificate, lines = run(result), printed(result)
     made = certificate["mechanism"]
     assert lines["choice"] == f"{made['name']} at epsilon {made['epsilon']:g}"
@@ -90,11 +90,24 @@ def test_recovery(tune, run, mechanism):
     found = find_recovery(made["name"], made["epsilon"])
     assert 0.4 < found <= 0.5
     for line in (lines["attacker"], certificate["attacker"]):
-        assert names_share(line, found)
-    assert "without the output: 30.1 %" in lines["attacker"]
+        assert tells_share(line, found)
+    assert "without any output: 30.1 %" in lines["attacker"]
     assert lines["verification"].startswith("proved")
     assert "chosen" not in lines
     assert "by the owner" in certificate["chosen"]
+
+
+@pytest.mark.parametrize("words", ["rare", "every"])
+def test_words_that_an_average_conceals(tune, run, words):
+    """Rare words are held to the target, or every word is; terminal and certificate say the same of all of them."""
+    result = tune("--max-recovery", "0.4", *(() if words == "rare" else ("--for", words)), *TEM)
+    certificate, lines = run(result), printed(result)
+    outcomes = dn.TEM(dn.Space.load("space.npz"), epsilon=certificate["mechanism"]["epsilon"]).outcomes()
+    assert 0.38 < (outcomes.rare_guessed if words == "rare" else outcomes.exposed_share) <= 0.4
+    assert f"{15 * ' '}{outcomes.describe_bands()}\n" in result.text
+    assert outcomes.describe_bands() == certificate["bands"]
+    assert lines["most"] == f"exposed   {outcomes.describe_exposed()}"
+    assert outcomes.describe_exposed() == certificate["most_exposed"]
 
 
 def test_kept(tune, run):
@@ -118,10 +131,10 @@ def test_the_words_of_the_input(tune, run, place, goal):
     result = tune(*goal, "--prior-from-input", *TEM)
     lines = printed(result)
     assert "--chosen-from-data" in shlex.split(lines["run"])
-    assert names_share(
+    assert tells_share(
         lines["attacker"], find_recovery("tem", float(lines["choice"].split()[-1]), {"the": 6, "food": 3, "dog": 1})
     )
-    assert "without the output: 60.0 %" in lines["attacker"]
+    assert "without any output: 60.0 %" in lines["attacker"]
     certificate = run(result)
     assert "this input" not in json.dumps(certificate)
     assert certificate["chosen"].startswith("from the private texts themselves")
@@ -131,12 +144,12 @@ def test_the_words_of_the_input(tune, run, place, goal):
 def test_public_counts(tune, place):
     """A file of public counts is the prior, what of it is left out is told, and the printed command names it."""
     (place / "counts.txt").write_text("the 6\nfood 3\ndog 1\nzork 5\n")
-    result = tune("--max-recovery", "0.7", "--prior", "counts.txt", *TEM)
+    result = tune("--max-recovery", "0.7", "--for", "average", "--prior", "counts.txt", *TEM)
     assert (result.code, result.err) == (0, "counts.txt: zork not in the vocabulary, left out\n")
     lines = printed(result)
     found = find_recovery("tem", float(lines["choice"].split()[-1]), {"the": 6, "food": 3, "dog": 1})
     assert 0.65 < found <= 0.7
-    assert names_share(lines["attacker"], found)
+    assert tells_share(lines["attacker"], found)
     command = shlex.split(lines["run"])
     assert command[command.index("--prior") + 1] == "counts.txt"
     assert "--chosen-from-data" not in command

@@ -23,7 +23,7 @@ def test_every_way_is_measured(compared):
 
 def test_table_and_baselines(compared):
     """Originals teach more than a blind guess, and so do public labels; table and command stand in the JSON."""
-    assert compared.content["schema"] == "deniable-comparison/1"
+    assert compared.content["schema"] == "deniable-comparison/2"
     table = {"rows": 120, "usable rows": 120, "classes": ["fine", "poor"], "unit": "record", "units": 120}
     assert compared.content["table"] == table
     baselines = compared.content["baselines"]
@@ -36,10 +36,13 @@ def test_table_and_baselines(compared):
 
 
 def test_words(compared):
-    """More words are named at the larger epsilon; a record has the epsilons of its words, and may be linked."""
+    """More words are guessed at the larger epsilon; a record has the epsilons of its words, and may be linked."""
     first, second = compared.get("words")
     assert first["epsilon"] < second["epsilon"]
-    assert first["words named"]["value"] < second["words named"]["value"]
+    assert first["words guessed"]["value"] < second["words guessed"]["value"]
+    for label in ("rare_guessed", "exposed_share"):
+        assert 0 < first["guessed by frequency"][label] < second["guessed by frequency"][label] < 1
+    assert f"{first['guessed by frequency']['exposed_word']!r} comes out unchanged" in first["most exposed word"]
     assert (first["unit"], first["status"]) == ("word", "proved")
     assert first["all of a record or person"]["epsilon"] > first["epsilon"]
     assert "12 words" in first["all of a record or person"]["of"]
@@ -49,9 +52,9 @@ def test_words(compared):
 
 
 def test_records(compared):
-    """Each text has the epsilon that was asked for, and nothing of it is named word by word."""
+    """Each text has the epsilon that was asked for, and nothing of it is guessed word by word."""
     (release,) = compared.get("records")
-    assert (release["epsilon"], release["delta"], release["words named"]) == (20.0, None, None)
+    assert (release["epsilon"], release["delta"], release["words guessed"]) == (20.0, None, None)
     assert release["unit"] == "record"
     assert release["records linked"]["count"] > 0
     assert release["note"] == "method tokens"
@@ -63,7 +66,7 @@ def test_the_collection_as_a_whole(compared):
     for release in (classifier, texts):
         assert (release["unit"], release["status"], release["delta"]) == ("record", "proved", 1e-4)
         assert release["all of a record or person"]["epsilon"] == release["epsilon"] == 50.0
-        assert [release[name] for name in ("words named", "records linked", "likeness")] == [None] * 3
+        assert [release[name] for name in ("words guessed", "records linked", "likeness")] == [None] * 3
         assert "a person with 10 records" in release["guarantee"]
     assert classifier["perplexity"] is None
     assert texts["perplexity"]["value"] > 1

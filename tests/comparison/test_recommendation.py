@@ -36,11 +36,13 @@ def make_score(accuracy, original=0.9):
     )
 
 
-def make_release(way, epsilon, accuracy, *, whole=None, named=None, status="proved", original=0.9):
+def make_release(way, epsilon, accuracy, *, whole=None, guessed=None, status="proved", original=0.9):
     """Return a release with these figures."""
     unit = "word" if way == "words" else "record"
     promise = Promise("a guarantee", unit, "any two", status, epsilon if whole is None else whole, f"a {unit}")
-    attacks = AttackFigures() if named is None else AttackFigures(estimate(named, 0.006), estimate(0.99, 0.01))
+    attacks = (
+        AttackFigures() if guessed is None else AttackFigures(estimate(guessed, 0.006), linked=estimate(0.99, 0.01))
+    )
     use = UseFigures(make_score(accuracy, original))
     return ReleaseResult(way, f"{way}, epsilon {epsilon:g}", epsilon, 1e-5, promise, attacks, use, 1.0)
 
@@ -53,8 +55,8 @@ def make_comparison(*releases, public=None, original=0.9):
     return Comparison(1_000, 1_000, ("a", "b"), "record", 1_000, baselines, releases, (), {"public labels": True})
 
 
-WORDS = make_release("words", 2, 0.55, whole=500, named=0.1)
-LOUD_WORDS = make_release("words", 5, 0.85, whole=1_250, named=0.5)
+WORDS = make_release("words", 2, 0.55, whole=500, guessed=0.1)
+LOUD_WORDS = make_release("words", 5, 0.85, whole=1_250, guessed=0.5)
 TEXTS = [make_release("synthetic texts", epsilon, accuracy) for epsilon, accuracy in ((1, 0.6), (4, 0.8), (8, 0.82))]
 CLASSIFIERS = [make_release("classifier", epsilon, accuracy) for epsilon, accuracy in ((1, 0.75), (4, 0.83))]
 
@@ -65,7 +67,7 @@ def test_texts_are_synthesized():
     assert (found.answer, found.release) == (Answer.SYNTHESIZE, TEXTS[1])
     assert found.headline == "Texts are needed: synthesize them, at epsilon 4 for a whole record."
     reasons = " ".join(found.reasons)
-    assert "Do not share word by word: at epsilon 2 attackers name 10.0 %" in reasons
+    assert "Do not share word by word: at epsilon 2 attackers guess 10.0 %" in reasons
     assert "50 % of what training on the originals gains over a blind guess is kept only from epsilon 5 on" in reasons
     assert "train it privately: at the same epsilon it has 83.0 %" in reasons
 
@@ -86,7 +88,7 @@ def test_a_classifier_in_place_of_texts():
 
 def test_words_are_shared():
     """Words that are protected and of use are shared where nothing stronger is of use, with what that risks."""
-    good_words = make_release("words", 3, 0.8, whole=700, named=0.15)
+    good_words = make_release("words", 3, 0.8, whole=700, guessed=0.15)
     found = recommend_release(make_comparison(good_words, TEXTS[0]))
     assert (found.answer, found.release) == (Answer.PRIVATIZE, good_words)
     assert "together epsilon is 700" in " ".join(found.reasons)
@@ -122,7 +124,7 @@ def test_public_texts_alone():
 
 def test_a_label_that_nothing_tells():
     """Where the originals themselves teach nothing, use cannot be judged."""
-    blind = make_release("words", 2, 0.5, named=0.1, original=0.5)
+    blind = make_release("words", 2, 0.5, guessed=0.1, original=0.5)
     found = recommend_release(make_comparison(blind, original=0.5))
     assert found.answer is Answer.NOT_JUDGEABLE
     assert "no better than a blind guess" in found.reasons[0]

@@ -30,6 +30,8 @@ def run_plainly(tmp_path_factory):
             folder / "space.npz",
             "--hide",
             "none",
+            "--metric",
+            "euclidean",
             "--mechanism",
             "tem",
             "--epsilon",

@@ -29,7 +29,14 @@ def config(tmp_path, monkeypatch):
     monkeypatch.setenv("DENIABLE_TEST_KEY", KEY)
     path = tmp_path / "space.npz"
     np.savez(path, words=np.array(WORDS), vectors=SPACE.vectors)
-    return {"mechanism": "tem", "epsilon": 1.0, "space": str(path), "hide": [], "key": "env:DENIABLE_TEST_KEY"}
+    return {
+        "mechanism": "tem",
+        "epsilon": 1.0,
+        "space": str(path),
+        "metric": "euclidean",
+        "hide": [],
+        "key": "env:DENIABLE_TEST_KEY",
+    }
 
 
 def pipeline_of(config):
@@ -175,7 +182,7 @@ def test_the_default_space_is_glove(monkeypatch):
     seen = {}
     monkeypatch.setattr(dn.Space, "glove", lambda **options: seen.update(options) or SPACE)
     pipeline_of({"mechanism": "tem", "epsilon": 1.0, "key": "seed:7"})
-    assert seen == {"metric": "euclidean", "hide": ["names", "numbers", "places"]}
+    assert seen == {"metric": "steps", "hide": ["names", "numbers", "places"]}
 
 
 def test_the_package_names_its_component():

@@ -316,7 +316,7 @@ def make_utility(private, original):
 
 @pytest.fixture
 def figures(found):
-    """Return a function from epsilon, share that attackers name and share that classifiers predict to figures."""
+    """Return a function from epsilon, share that attackers guess and share that classifiers predict to figures."""
 
     def make(epsilon, named, private=None, original=0.9, **changes):
         recovery = dataclasses.replace(found.readings[0].alone.share, value=named, low=named - 0.03, high=named + 0.03)

@@ -69,7 +69,7 @@ def own_metric(rows, points):
     [
         "euclidean",
         own_metric,
-        *(pytest.param(name, marks=pytest.mark.deep) for name in ("manhattan", "angular", "geodesic")),
+        *(pytest.param(name, marks=pytest.mark.deep) for name in ("manhattan", "angular", "steps")),
     ],
 )
 def test_distances_in_every_metric(small_vectors, metric):

@@ -19,6 +19,8 @@ from tests.commands import run
 
 WORDS = ["the", "and", "london", "paris", "tokyo", "food", "good", "great", "bad", "was", "red", "blue", "dog", "cat"]
 SPACE = dn.Space(WORDS, np.random.default_rng(5).normal(size=(len(WORDS), 3)))
+STEPS = dn.Space(SPACE.words, SPACE.vectors, metric="steps")
+"""What the service reads where no metric is named."""
 TOKEN = "0123456789abcdef" * 2
 SECRET = "zebra-crossing"  # a text that must show nowhere
 SECONDS = 120  # that anything may take on a busy machine

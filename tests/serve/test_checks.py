@@ -10,17 +10,17 @@ import deniable as dn
 from deniable.serve.checks import MIN_CHECKED_EPSILON, CheckBody, CheckRequest, check_document
 from tests.commands import run
 from tests.refusals import refuses
-from tests.serve.helpers import SPACE
+from tests.serve.helpers import STEPS
 
 
 @pytest.fixture(scope="module")
 def document():
     """Return the JSON of a certificate of a release on a space that comes with no package."""
-    release = dn.Release(dn.TEM(SPACE, epsilon=2.0))
+    release = dn.Release(dn.TEM(STEPS, epsilon=2.0))
     return dn.Certificate.of(release, release.batch(["the dog was red"] * 3).tally).to_json()
 
 
-def check(document, space=SPACE, **files):
+def check(document, space=STEPS, **files):
     """Return the result of a check in this process."""
     return check_document(CheckRequest(CheckBody(certificate=document, **files), space), lambda _: None)
 

@@ -76,16 +76,16 @@ def test_texts_are_privatized_and_marked(open_page):
 
 @deep
 def test_the_slider_speaks_of_the_attacker(open_page):
-    """Each step says how many words an attacker names, in words, and the share grows along the slider."""
+    """Each step says how many words an attacker guesses, in words, and the share grows along the slider."""
     page = open_page()
-    slider = page.get_by_label("How many words may an attacker name?")
-    expect(slider).to_have_attribute("max", "14")
+    slider = page.get_by_label("How many words may an attacker guess?")
+    expect(slider).to_have_attribute("max", "15")
     shares = []
     slider.press("Home")
     for _ in range(15):
-        expect(page.locator("#try-promise")).to_contain_text("An attacker who sees a private word names about ")
+        expect(page.locator("#try-promise")).to_contain_text("An attacker who sees a private word guesses about ")
         note = page.locator("#try-epsilon-note").text_content()
-        shares.append(float(re.search(r"names ([\d.]+) %", note)[1]))
+        shares.append(float(re.search(r"right for ([\d.]+) %", note)[1]))
         slider.press("ArrowRight")
     assert shares == sorted(shares)
     assert shares[0] < 40
@@ -111,7 +111,7 @@ def test_a_word_opens_its_law(open_page):
     assert 95 < sum(share for share, _ in rows) <= 100.5
     widths = [width / rows[0][1] for _, width in rows]
     assert widths == pytest.approx([share / rows[0][0] for share, _ in rows], abs=0.05)
-    expect(dialog).to_contain_text("an attacker who knows the mechanism names")
+    expect(dialog).to_contain_text("the best guess from one output word is right for")
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(word).to_be_focused()

@@ -1,5 +1,6 @@
 """The routes of version 1: texts, their pieces, laws, certificates, proofs and figures."""
 
+import dataclasses
 import threading
 
 import numpy as np
@@ -8,7 +9,7 @@ from starlette.testclient import TestClient
 
 import deniable as dn
 from tests.commands import run
-from tests.serve.helpers import SECRET, SPACE, assert_problem, serve
+from tests.serve.helpers import SECRET, SPACE, STEPS, assert_problem, serve
 
 
 def test_options(fixed, choices):
@@ -71,11 +72,15 @@ def test_draws_follow_the_law(fixed):
     answer = fixed.post("/v1/explain", {"word": "Cat"}).json()
     assert (answer["read_as"], answer["is_known"], answer["hidden"], answer["draws"]) == ("cat", True, None, 0)
     law = {one["word"]: one["probability"] for one in answer["outputs"]}
-    true = dn.TEM(SPACE, epsilon=2.0).probabilities("cat")
+    true = dn.TEM(STEPS, epsilon=2.0).probabilities("cat")
     assert law == pytest.approx(dict(zip(SPACE.words, true, strict=True)))
     assert list(law.values()) == sorted(law.values(), reverse=True)
     assert (answer["kept"], answer["outputs"][0]["distance"]) == (law["cat"], 0)
-    assert "an attacker" in answer["attacker"]
+    assert "the best guess" in answer["attacker"]
+    shares, outcomes = dn.TEM(STEPS, epsilon=2.0).word_shares(), dn.TEM(STEPS, epsilon=2.0).outcomes()
+    assert answer["guessed"] == shares.guessed[SPACE.index_of("cat")]
+    assert (answer["rank"], answer["band"]) == (SPACE.index_of("cat") + 1, outcomes.bands[0].name)
+    assert answer["outcomes"]["most_exposed"] == outcomes.describe_exposed()
     assert answer["release"]["mechanism"] == "tem"
     drawn = fixed.privatize([None, *["cat"] * 9_998, ""]).json()["texts"]
     assert (len(drawn), drawn.pop(0), drawn.pop()) == (10_000, None, "")
@@ -90,10 +95,11 @@ def test_draws_follow_the_law(fixed):
 @pytest.mark.deep
 def test_a_law_that_nobody_knows(words):
     """Where no law is known the shares of draws are given, and their number."""
-    client = serve(*words, "--mechanism", "multivariate-laplace", "--epsilon", "2")
+    client = serve(*words, "--metric", "euclidean", "--mechanism", "multivariate-laplace", "--epsilon", "2")
     assert client.post("/v1/explain", {"word": "\x00"}).json()["read_as"] == SPACE.unknown_word
     answer = client.post("/v1/explain", {"word": "cat"}).json()
     assert answer["draws"] == 20_000
+    assert answer["guessed"] is answer["rank"] is answer["band"] is answer["outcomes"] is None
     assert sum(one["probability"] for one in answer["outputs"]) == pytest.approx(1)
 
 
@@ -205,8 +211,17 @@ def test_the_ladder(tmp_path, fixed):
     assert ladder["is_complete"]
     assert [(rung["epsilon"], rung["state"]) for rung in ladder["ladder"]] == [(2.0, "ready")]
     assert 0 < ladder["ladder"][0]["kept"] <= ladder["ladder"][0]["recovery"] < 1
+    outcomes = dn.TEM(STEPS, epsilon=2.0).outcomes()
+    assert ladder["ladder"][0]["outcomes"] == {
+        **dataclasses.asdict(outcomes),
+        "bands": [dataclasses.asdict(band) for band in outcomes.bands],
+        "by_frequency": outcomes.describe_bands(),
+        "most_exposed": outcomes.describe_exposed(),
+    }
     np.savez(tmp_path / "s.npz", words=np.array(["bad", "good", "dog"]), vectors=[[0.0], [4.0], [8.0]])
-    client = serve("--space", tmp_path / "s.npz", "--hide", "none", "--mechanism", "truncated-gumbel")
+    client = serve(
+        "--space", tmp_path / "s.npz", "--hide", "none", "--metric", "euclidean", "--mechanism", "truncated-gumbel"
+    )
     with TestClient(client.app, base_url="http://localhost") as running:  # one event loop for several requests
         first = running.post("/v1/tune", json={}).json()
         assert not first["is_complete"]

@@ -33,6 +33,8 @@ FIELDS = {
     "chosen": str,
     "documents": list,
     "attacker": str,
+    "bands": str,
+    "most_exposed": str,
     "space": dict,
     "release": dict,
     "words": int,
@@ -92,7 +94,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert (read["schema"], read["deniable"]) == ("deniable-certificate/7", dn.__version__)
+    assert (read["schema"], read["deniable"]) == ("deniable-certificate/8", dn.__version__)
     assert (read["mechanism"]["name"], read["mechanism"]["epsilon"]) == (mechanism.name, mechanism.epsilon)
     assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived_parameters}
     assert read["verification"] == strict(json.dumps(verdict.to_dict()))
@@ -101,7 +103,7 @@ def test_layout(mechanism):
         **dataclasses.asdict(dataclasses.replace(mechanism.guarantee, status=read["guarantee"]["status"])),
     }
     assert (read["guarantee"]["unit"], read["guarantee"]["adjacency"]) == ("word", "any two words")
-    facts = {"words": 14, "dimensions": 3, "metric": "euclidean", "hidden": {}, "fingerprint": SPACE.fingerprint}
+    facts = {"words": 14, "metric": "euclidean", "hidden": {}, "fingerprint": SPACE.fingerprint}
     assert read["space"] == {"source": "given in memory", **facts}
     options = {"unknown": "draw", "case": "lower", "kept_words": 0, "unescape": None}
     assert read["release"] == {**options, "fingerprint": dn.Release(mechanism).fingerprint}
@@ -276,11 +278,19 @@ def test_attacker(mechanism, tmp_path):
         assert made.attacker in made.summary()
         assert ("counts.txt" in made.attacker) == ("counts.txt" in made.expected_kept) == (given_prior is prior)
         if mechanism is MECHANISM:
-            (shown,) = re.findall(r"names (\S+) % of words", made.attacker)
-            share = 100 * dn.recovery(mechanism, weights)
-            assert share <= float(shown) <= share + 0.1 + 1e-9
+            (shown,) = re.findall(r"right for (\S+) % of words", made.attacker)
+            outcomes = mechanism.outcomes(weights)
+            shares = [outcomes.guessed, *(band.guessed for band in outcomes.bands), outcomes.rare_guessed]
+            percents = [shown, *re.findall(r"(\S+) %", f"{made.bands} {made.most_exposed}")]
+            for percent, share in zip(map(float, percents), [*shares, outcomes.exposed_share], strict=True):
+                assert 100 * share <= percent <= 100 * share + 0.1 + 1e-9
+            assert repr(outcomes.exposed_word) in made.most_exposed
         else:
             assert "at least" in made.attacker
+            assert "not known" in made.bands
+            assert "not known" in made.most_exposed
+        assert made.bands in made.summary()
+        assert made.most_exposed in made.summary()
 
 
 def test_a_certificate_takes_no_prior_of_private_texts():

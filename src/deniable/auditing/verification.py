@@ -177,7 +177,7 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
             f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {probabilities[row].min():g}"
             f"{_suggest_matrix(probabilities)}."
         )
-    distances = space.distances(range(len(space.points)))[np.ix_(space.point_by_word, space.point_by_word)]
+    distances = space.distances(range(space.point_count))[np.ix_(space.point_by_word, space.point_by_word)]
     finding = compare_laws(
         space,
         np.arange(count),

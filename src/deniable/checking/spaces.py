@@ -10,10 +10,13 @@ from deniable.space import Space
 from deniable.space.metrics import resolve_metric
 from deniable.space.word_classes import BUILTIN_CLASSES
 
-_GLOVE_SOURCE = re.compile(r"GloVe 6B 50d, ([1-9][0-9]{0,5}) most frequent words")
-_METRIC_NAME = re.compile(r"(?P<metric>.+?)(?:, with (?P<classes>.+) hidden)?")
+_GLOVE_SOURCE = re.compile(r"GloVe 6B(?: 50d)?, ([1-9][0-9]{0,5}) most frequent words")
+_METRIC_NAME = re.compile(r"(?P<metric>[^,(]+(?:\([^()]*\))?)(?:, with (?P<classes>.+) hidden)?")
 MIN_REBUILT_WORDS, MAX_REBUILT_WORDS = 2, 50_000
 """Words of a space that is built because a certificate says so: proofs take the square of their number."""
+MAX_FOLLOWED_EDGES = MAX_REBUILT_WORDS * 16
+"""Edges that a search from one word may follow where a certificate says how steps are counted: there is one search a
+word, and for some mechanisms a hundred. With twelve neighbours and five steps 12^5 = 250,000 are followed."""
 
 
 def find_space(
@@ -45,6 +48,9 @@ def find_space(
     size = int(match[1]) if match else 0
     if not MIN_REBUILT_WORDS <= size <= MAX_REBUILT_WORDS:
         return None, f"the space is not at hand (nor one of up to {MAX_REBUILT_WORDS:,} words of GloVe): give its file"
+    options = resolve_metric(metric).step_options
+    if options and min(size * options.neighbours, options.neighbours**options.reach) > MAX_FOLLOWED_EDGES:
+        return None, f"to count {metric} from each of {size:,} words takes long: give the space"
     return Space.glove(size, metric=metric, hide=hidden), ""
 
 

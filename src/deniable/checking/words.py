@@ -41,11 +41,10 @@ from deniable.words.prior import Prior, build_prior, read_prior
 MAX_EPSILON = 1e6
 """Beyond it no computation is begun; an epsilon of 50 already promises next to nothing."""
 _PRIOR_NAMES = {
-    "attacker": re.compile(
-        r"an attacker .* if words follow (.+) \(without the output: [0-9.]+ %; by reading words .*\)"
-    ),
+    "attacker": re.compile(r"the best .* if words follow (.+) \(without any output: [0-9.]+ %; by reading words .*\)"),
     "expected_kept": re.compile(r".* of words, if words follow (.+)"),
 }
+_FIGURES = (*_PRIOR_NAMES, "bands", "most_exposed")
 _PUBLIC_SEED: NoiseSource = "public seed"
 
 
@@ -191,12 +190,12 @@ def _expect_documents(statements: Statements, mechanism: WordMechanism, status: 
 
 
 def _expect_figures(statements: Statements, fields: dict[str, Any], prior: Prior) -> dict[str, Any]:
-    """Return what is kept and what an attacker recovers, where that is under the prior at hand."""
+    """Return what is kept and what an attacker guesses, where that is under the prior at hand."""
     matches = [pattern.fullmatch(statements.get_text(name)) for name, pattern in _PRIOR_NAMES.items()]
     names = {match[1] if match else "" for match in matches}
     if len(names) == 1 and not names & {"", prior.name}:
-        return dict.fromkeys(_PRIOR_NAMES, Stated("under a prior that is not at hand: give its file of counts"))
-    return {name: fields[name] for name in _PRIOR_NAMES}
+        return dict.fromkeys(_FIGURES, Stated("under a prior that is not at hand: give its file of counts"))
+    return {name: fields[name] for name in _FIGURES}
 
 
 def _expect_options(statements: Statements, options: _Options, fingerprint: str | Stated | None) -> dict[str, Any]:
@@ -252,7 +251,6 @@ def _describe_space(statements: Statements, space: Space) -> dict[str, Any]:
     return {
         "source": Stated(f"a name; the space at hand is called {space.source}") if is_renamed else space.source,
         "words": len(space),
-        "dimensions": space.vectors.shape[1],
         "metric": space.metric_name,
         "hidden": {hidden.name: len(hidden.members) for hidden in space.hidden_classes},
         "fingerprint": space.fingerprint or Stated("a metric of the owner's own has no fingerprint"),
@@ -286,12 +284,11 @@ def _expect_without_law(statements: Statements, options: _Options, epsilon: floa
         "guarantee": guarantee,
         "verification": {**dict.fromkeys(verdict_names, unchecked), "guarantee": guarantee},
         "documents": unchecked,
-        "attacker": unchecked,
-        "expected_kept": unchecked,
+        **dict.fromkeys(_FIGURES, unchecked),
         "arithmetic": unchecked,
         "meaning": unchecked,
         "space": {
-            **dict.fromkeys(("source", "words", "dimensions", "metric", "hidden", "fingerprint"), unchecked),
+            **dict.fromkeys(("source", "words", "metric", "hidden", "fingerprint"), unchecked),
         },
         "release": _expect_options(statements, options, unchecked),
     }

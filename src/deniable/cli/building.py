@@ -14,18 +14,24 @@ if TYPE_CHECKING:
     from deniable.words.prior import Prior
 
 
-def find_vector_files(source: str) -> Path:
-    """Return the file, or the folder of files, that a space is read from."""
+def find_vector_files(source: str) -> list[Path]:
+    """Return the files, or the folders of files, that a space may be read from."""
+    from deniable.space.near_lists import SHIPPED_FOLDER
     from deniable.space.sources import find_glove_folder
 
-    return find_glove_folder() if source == "glove" else Path(source)
+    if source != "glove":
+        return [Path(source)]
+    try:
+        return [SHIPPED_FOLDER, find_glove_folder()]
+    except InputError:  # steps need no vectors; what does says that they are missing
+        return [SHIPPED_FOLDER]
 
 
 def find_word_files(source: str, hide: str) -> list[Path]:
     """Return the files that a space and what it hides are read from."""
     from deniable.space.word_classes import find_list_files
 
-    return [find_vector_files(source), *find_list_files(_split_classes(hide))]
+    return [*find_vector_files(source), *find_list_files(_split_classes(hide))]
 
 
 def _split_classes(hide: str) -> list[str]:

@@ -27,6 +27,14 @@ class TunedMechanismName(enum.StrEnum):
     vars().update(_WORD_MECHANISMS)
 
 
+class GuessedWordsName(enum.StrEnum):
+    """Whose words an attacker's success is about, for ``tune``."""
+
+    AVERAGE = "average"
+    RARE = "rare"
+    EVERY = "every"
+
+
 class VerifiedMechanismName(enum.StrEnum):
     """Mechanisms that `deniable.verify` takes: word mechanisms, then vector mechanisms."""
 
@@ -45,13 +53,13 @@ class VerifiedMechanismName(enum.StrEnum):
 
 
 class MetricName(enum.StrEnum):
-    """Distances between word vectors: those of `deniable.space.metrics.METRICS`."""
+    """Distances between words: those of `deniable.space.metrics.METRICS`."""
 
+    STEPS = "steps"
     EUCLIDEAN = "euclidean"
     MANHATTAN = "manhattan"
     CHEBYSHEV = "chebyshev"
     ANGULAR = "angular"
-    GEODESIC = "geodesic"
 
 
 class NeedName(enum.StrEnum):

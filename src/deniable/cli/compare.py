@@ -82,7 +82,7 @@ RecoveriesOption = Annotated[
     make_option(
         PRIVACY_PANEL,
         "--recoveries",
-        "Shares of words that attackers name, for which epsilons of words are found.",
+        "Shares of words that attackers guess, for which epsilons of words are found.",
         metavar="S,S,...",
     ),
 ]
@@ -203,7 +203,7 @@ def run_compare(
     table = _read_table(source, columns, unescape)
     for remark in table.remarks:
         typer.echo(remark, err=True)
-    word_space = build_space(space, MetricName.EUCLIDEAN, hide)
+    word_space = build_space(space, MetricName.STEPS, hide)
     warn_of_texts([text for text in table.texts if text], word_space)
     inputs = build_comparison_inputs(table.texts, table.labels, table.persons, plan)
     public_file = None if public is None else PublicFile(public, column, public_label, columns.table_format)
@@ -302,7 +302,7 @@ def _build_collection(
     texts = None
     with show_passes("public features"):
         if public is None:
-            feature_map = build_space_feature_map(build_space(space, MetricName.EUCLIDEAN, "none"))
+            feature_map = build_space_feature_map(build_space(space, MetricName.STEPS, "none"))
         else:
             public.check_is_other_file(source)
             texts = public.read_texts(inputs.classes)[0]

@@ -28,12 +28,12 @@ def format_recommendation(recommendation: "Recommendation", next_command: str) -
 
 def format_comparison(comparison: "Comparison") -> list[str]:
     """Return a short table, one line a release, then the originals and a blind guess, and what was not possible."""
-    titles = ["release", "all of one", "words named", "linked", "membership", "balanced", "gain kept", "seconds"]
+    titles = ["release", "all of one", "words guessed", "linked", "membership", "balanced", "gain kept", "seconds"]
     rows = [
         [
             release.name,
             _NO_FIGURE if release.promise.whole is None else format_upper(release.promise.whole),
-            _format_share(release.attacks.named),
+            _format_share(release.attacks.guessed),
             _format_share(release.attacks.linked),
             _NO_FIGURE if release.attacks.membership is None else f"{release.attacks.membership.auc.value:.3f}",
             _format_share(release.use.score.private),

@@ -18,6 +18,7 @@ from deniable.cli.options import (
     SpaceOption,
 )
 from deniable.cli.progress import show_passes
+from deniable.core.numbers import format_upper_percent
 from deniable.core.progress import expect_passes
 
 if TYPE_CHECKING:
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from deniable.core.evidence import Verdict
     from deniable.space import Space
     from deniable.words import WordMechanism
+    from deniable.words.prior import Prior
 
     Probabilities = npt.NDArray[np.float64]
 
@@ -42,13 +44,13 @@ def run_explain(
     epsilon: EpsilonOption,
     mechanism: MechanismOption = MechanismName.AUTO,
     space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
+    metric: MetricOption = MetricName.STEPS,
     hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
 ) -> None:
     """Show what happens to one word: its most likely outputs, and how many words share the rest."""
     from deniable.auditing import verify
-    from deniable.text.certificate import describe_attacker
+    from deniable.text.certificate import describe_attacker, describe_outcomes
 
     check_mechanism_epsilon(mechanism, epsilon)
     word_space = build_space(space, metric, hide)
@@ -62,12 +64,17 @@ def run_explain(
             probabilities, law_source = _compute_output_law(word_mechanism, effective_word)
             verdict = verify(word_mechanism)
         attacker_line = describe_attacker(word_mechanism, word_prior)
+        bands, most_exposed = describe_outcomes(word_mechanism, word_prior)
+        guesses = _describe_guesses(word_mechanism, word_space.index_of(effective_word), word_prior)
     for line in [
         *_describe_guarantee(word_mechanism, verdict),
         f"attacker: {attacker_line}",
+        f"by frequency: {bands}",
+        f"most exposed: {most_exposed}",
         f"{law_source} over {len(word_space):,} words of {word_space.source}",
         "",
         *_format_outputs(word_space, effective_word, probabilities),
+        *guesses,
     ]:
         typer.echo(line)
 
@@ -101,6 +108,24 @@ def _describe_guarantee(mechanism: "WordMechanism", verdict: "Verdict") -> list[
         f"{mechanism.name}, {guarantee}: {guarantee.status} by {guarantee.source}",
         f"verified: {verdict.status}, {verdict.method}",
     ]
+
+
+def _describe_guesses(mechanism: "WordMechanism", number: int, prior: "Prior") -> list[str]:
+    """Return how often an attacker guesses a word, beside its band; nothing where it is hidden or no law is known.
+
+    Of the words of a hidden class always the same one is guessed, whichever was written.
+    """
+    from deniable.words.outcomes import rank_words
+
+    space = mechanism.space
+    if not mechanism.law.is_tabulated or space.find_class(number) is not None:
+        return []
+    rank = int(rank_words(prior.weights)[number])
+    band = mechanism.outcomes(prior).find_band(rank)
+    share = mechanism.word_shares(prior).guessed[number]
+    beside = "" if band is None else f"; words {band.name} in {format_upper_percent(band.guessed)} of theirs"
+    word = f"{space.words[number]!r}, word {rank:,} by frequency"
+    return [f"{word}, is guessed in {format_upper_percent(share)} of its draws{beside}"]
 
 
 def _format_outputs(space: "Space", word: str, probabilities: "Probabilities") -> list[str]:

@@ -42,7 +42,13 @@ from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
 from deniable.cli.printed_commands import format_command_line
 from deniable.cli.progress import show_passes
-from deniable.cli.survey_tables import format_advice, format_entities, format_survey, read_survey_table
+from deniable.cli.survey_tables import (
+    format_advice,
+    format_entities,
+    format_frequencies,
+    format_survey,
+    read_survey_table,
+)
 from deniable.cli.tables import TableFormat, read_public_texts
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -97,7 +103,7 @@ MeasuredMaximumRecoveryOption = Annotated[
     make_option(
         _ADVICE_PANEL,
         "--max-recovery",
-        "Maximum share of words that attackers may name for an epsilon to count as protected.",
+        "Maximum share of words that attackers may guess for an epsilon to count as protected.",
         metavar="SHARE",
     ),
 ]
@@ -154,7 +160,7 @@ def run_measure(
     limit: SampleLimitOption = 5_000,
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
+    metric: MetricOption = MetricName.STEPS,
     hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
     format_: FormatOption = None,
@@ -220,6 +226,7 @@ def run_measure(
     for line in (
         *format_advice(survey_result.advice),
         *format_survey(survey_result),
+        *format_frequencies(survey_result),
         *format_entities(survey_result),
     ):
         typer.echo(line)

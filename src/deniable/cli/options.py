@@ -337,7 +337,7 @@ HideOption = Annotated[
     make_option(
         WORDS_PANEL,
         "--hide",
-        "Classes to hide: names, places, numbers, files of words; or none.",
+        "Classes to hide: names, places, numbers, health, files of words; or none.",
         metavar="CLASS,...",
     ),
 ]

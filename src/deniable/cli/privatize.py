@@ -143,7 +143,7 @@ def run_privatize(
     entities: EntitiesOption = None,
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
+    metric: MetricOption = MetricName.STEPS,
     hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
     format_: FormatOption = None,

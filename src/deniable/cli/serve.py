@@ -155,7 +155,7 @@ def run_serve(
     case: CaseOption = CaseHandling.LOWER,
     keep: KeepOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
+    metric: MetricOption = MetricName.STEPS,
     hide: HideOption = HIDE_DEFAULT,
     model: ServedModelOption = None,
     method: ServedMethodOption = None,
@@ -233,7 +233,7 @@ def _list_vocabulary_options(space: str, metric: MetricName, hide: str) -> list[
     """Return the options that name the vocabulary, where they are not the defaults."""
     given = {
         "--space": (space, "glove"),
-        "--metric": (metric.value, MetricName.EUCLIDEAN.value),
+        "--metric": (metric.value, MetricName.STEPS.value),
         "--hide": (hide, HIDE_DEFAULT),
     }
     return [part for option, (value, default) in given.items() if value != default for part in (option, value)]

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
-from deniable.core.numbers import format_exact
+from deniable.core.numbers import format_exact, format_upper_percent
 
 if TYPE_CHECKING:
     from deniable.measure.labels import ClassLabels
@@ -91,7 +91,7 @@ def format_survey(survey_result: "SurveyResult") -> list[str]:
     """Return the survey as a short table, one line an epsilon, then the originals and a blind guess."""
     readings = survey_result.readings
     status_width = max(len("verdict"), *(len(reading.promise.status) for reading in readings))
-    titles = [f"{'epsilon':>11}", f"{'verdict':<{status_width}}", f"{'attacker names':>14}", f"{'words kept':>10}"]
+    titles = [f"{'epsilon':>11}", f"{'verdict':<{status_width}}", f"{'words guessed':>14}", f"{'words kept':>10}"]
     has_labels, has_authors = bool(survey_result.table.classes), readings[0].authorship is not None
     titles += [f"{'accuracy':>8}", f"{'balanced':>8}", f"{'retained':>8}", f"{'membership':>10}"] * has_labels
     titles += [f"{'authors':>7}"] * has_authors
@@ -123,6 +123,30 @@ def format_survey(survey_result: "SurveyResult") -> list[str]:
             cells = [f"{name:>11}", margin, *(f"{100 * value:>6.1f} %" for value in values)]
             rows.append("  ".join([*cells, " " * 8, f"{area:>10.3f}"]))
     return rows
+
+
+def format_frequencies(survey_result: "SurveyResult") -> list[str]:
+    """Return how often frequent and rare words are guessed, and which word is exposed most, one line an epsilon."""
+    known = [(reading.epsilon, reading.outcomes) for reading in survey_result.readings if reading.outcomes is not None]
+    if not known:
+        return []
+    titles = ["epsilon", *(name for name, _ in known[0][1].list_shares()), "most exposed word, unchanged"]
+    rows = [
+        [
+            format_exact(epsilon),
+            *(percent for _, percent in outcomes.list_shares()),
+            f"{outcomes.exposed_word} {format_upper_percent(outcomes.exposed_share)}",
+        ]
+        for epsilon, outcomes in known
+    ]
+    widths = [max(map(len, column)) for column in zip(titles, *rows, strict=True)]
+    return [
+        f"words guessed by their frequency, if they follow {survey_result.prior}",
+        *(
+            "  ".join(f"{cell:>{width}}" for cell, width in zip(row, [11, *widths[1:]], strict=True))
+            for row in [titles, *rows]
+        ),
+    ]
 
 
 def format_entities(survey_result: "SurveyResult") -> list[str]:

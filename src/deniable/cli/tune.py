@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.building import build_space, load_word_prior
-from deniable.cli.choices import MetricName, TunedMechanismName
+from deniable.cli.choices import GuessedWordsName, MetricName, TunedMechanismName
 from deniable.cli.options import (
     DATA_PANEL,
     HIDE_DEFAULT,
@@ -62,6 +62,14 @@ MaximumRecoveryOption = Annotated[
         metavar="SHARE",
     ),
 ]
+GuessedWordsOption = Annotated[
+    GuessedWordsName,
+    make_option(
+        _GOAL_PANEL,
+        "--for",
+        "Whose share --max-recovery limits: that of rare words, beyond rank 1,000; the average; or that of every word.",
+    ),
+]
 MinimumKeptOption = Annotated[
     float | None, make_option(_GOAL_PANEL, "--min-kept", "Minimum share of words that stay unchanged.", metavar="SHARE")
 ]
@@ -107,13 +115,17 @@ class _Goal:
     Attributes:
         option: "--max-recovery", "--min-kept" or "--min-accuracy".
         target: its value.
+        words: whose share ``--max-recovery`` limits.
     """
 
     option: str
     target: float
+    words: GuessedWordsName
 
     @classmethod
-    def parse(cls, max_recovery: float | None, min_kept: float | None, min_accuracy: float | None) -> "_Goal":
+    def parse(
+        cls, max_recovery: float | None, min_kept: float | None, min_accuracy: float | None, words: GuessedWordsName
+    ) -> "_Goal":
         """Return the one goal that was given.
 
         Raises:
@@ -126,7 +138,7 @@ class _Goal:
                 "Give exactly one goal: --max-recovery, --min-kept or --min-accuracy. Got "
                 f"{' and '.join(targets) or 'none'}."
             )
-        return cls(*targets.popitem())
+        return cls(*targets.popitem(), words)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -170,6 +182,7 @@ def run_tune(
     source: Annotated[str, typer.Argument(metavar="INPUT", help="Table that you want to privatize.")],
     *,
     max_recovery: MaximumRecoveryOption = None,
+    for_: GuessedWordsOption = GuessedWordsName.RARE,
     min_kept: MinimumKeptOption = None,
     min_accuracy: MinimumAccuracyOption = None,
     mechanism: TunedMechanismOption = TunedMechanismName.AUTO,
@@ -177,7 +190,7 @@ def run_tune(
     label: GoalLabelOption = None,
     unescape: UnescapeOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
+    metric: MetricOption = MetricName.STEPS,
     hide: HideOption = HIDE_DEFAULT,
     prior: PriorOption = None,
     prior_from_input: InputPriorOption = False,
@@ -191,7 +204,9 @@ def run_tune(
     Prints the choice, its proof, and two commands: measure shows what the choice and its neighbours protect and cost,
     run privatizes the input with it. If the choice used the private texts, that command says so in the certificate.
     """
-    goal = _Goal.parse(max_recovery, min_kept, min_accuracy)
+    goal = _Goal.parse(max_recovery, min_kept, min_accuracy, for_)
+    if max_recovery is None and select_given(context, "--for"):
+        raise InputError("--for says whose share --max-recovery limits: give both, or leave --for out.")
     if prior is not None and prior_from_input:
         raise InputError("--prior and --prior-from-input exclude each other: leave one of them out.")
     if (goal.option == "--min-accuracy") != (label is not None):
@@ -286,7 +301,7 @@ def _tune(goal: _Goal, name: TunedMechanismName, space: "Space", table: _TuningT
     mechanism: MechanismChoice = WORD_MECHANISMS.get(name.value, BEST if name is TunedMechanismName.BEST else AUTO)
 
     if goal.option == "--max-recovery":
-        return tune_recovery(space, goal.target, mechanism=mechanism, prior=prior)
+        return tune_recovery(space, goal.target, words=goal.words.value, mechanism=mechanism, prior=prior)
     if table.labels is None:
         return tune_kept(space, goal.target, mechanism=mechanism, prior=prior)
     rows = table.labels.labelled_rows
@@ -310,13 +325,18 @@ def _count_words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int6
 
 def _format_choice(choice: _Choice) -> list[str]:
     """Return what was chosen, and what is known of it."""
+    from deniable.words.outcomes import NOT_KNOWN
+
     result = choice.result
     condition = f"of words, if words follow {choice.prior_name}"
-    blind_text = f"without the output: {100 * result.blind_share:.1f} %; attackers that use context guess more"
+    blind_text = f"without any output: {100 * result.blind_share:.1f} %; attackers that use context guess more"
+    guess = f"the best guess from one output word is right for {result.recovery_share.format_success()} {condition}"
+    bands = f"by frequency: {NOT_KNOWN}" if result.outcomes is None else result.outcomes.describe_bands()
     lines = [
         f"choice         {result.mechanism.name} at epsilon {format_exact(result.mechanism.epsilon)}",
         f"verification   {_INDENT.join(str(result.verdict).splitlines())}",
-        f"attacker       names {result.recovery_share.format_success()} {condition} ({blind_text})",
+        f"attacker       {guess} ({blind_text}){_INDENT}{bands}",
+        f"most exposed   {NOT_KNOWN if result.outcomes is None else result.outcomes.describe_exposed()}",
         f"kept           {result.kept_share.format_percent()} {condition}",
     ]
     if result.utility is not None:

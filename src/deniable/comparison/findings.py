@@ -7,6 +7,7 @@ from deniable.core.intervals import Estimate
 from deniable.measure.entities.survival import EntitySurvival
 from deniable.measure.retention import ScoreComparison
 from deniable.measure.roc import MembershipResult
+from deniable.words.outcomes import Outcomes
 
 Way = Literal["words", "records", "classifier", "synthetic texts"]
 WAYS: tuple[Way, ...] = ("words", "records", "classifier", "synthetic texts")
@@ -38,13 +39,15 @@ class AttackFigures:
     """How far the best attacker of each kind gets; None where there is nothing to attack.
 
     Attributes:
-        named: share of the words of the table that are named.
-        linked: share of released texts whose record is named among all records.
+        guessed: share of the words of the table that are guessed.
+        outcomes: what words become by their frequency, under the public prior; None for other ways, or without a law.
+        linked: share of released texts whose record is found among all records.
         membership: attack on a classifier trained on the release, or on the released classifier.
         names: labelled words that come out.
     """
 
-    named: Estimate | None = None
+    guessed: Estimate | None = None
+    outcomes: Outcomes | None = None
     linked: Estimate | None = None
     membership: MembershipResult | None = None
     names: EntitySurvival | None = None

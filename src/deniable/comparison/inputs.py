@@ -24,7 +24,7 @@ class ComparisonPlan:
     Attributes:
         budgets: epsilons of the ways that hide a unit of the collection as a whole.
         delta: of these; None for 1 / (10 n) rounded down to a power of ten.
-        recoveries: shares of words that an attacker may name, for which epsilons of words are found.
+        recoveries: shares of words that an attacker may guess, for which epsilons of words are found.
         record_epsilons: of the ways that hide each text by itself.
         classifier: a name from `deniable.measure.classifiers.CLASSIFIERS`, trained on every release.
         folds: number of folds.

@@ -22,7 +22,9 @@ _TABLES: tuple[tuple[str, tuple[tuple[str, str], ...]], ...] = (
     (
         "What the best attacker achieves",
         (
-            ("words named", "words named"),
+            ("words guessed", "words guessed"),
+            ("guessed by frequency", "by frequency"),
+            ("most exposed word", "most exposed word"),
             ("records linked", "records linked"),
             ("membership", "membership, area"),
             ("members found", "members found"),
@@ -112,7 +114,7 @@ def _group_notes(comparison: Comparison) -> list[tuple[str, str]]:
 def _list_columns(title: str, comparison: Comparison) -> tuple[tuple[str, str], ...]:
     columns = dict(_TABLES)[title]
     has_names = any(release.attacks.names is not None for release in comparison.releases)
-    return (*columns, *_NAME_COLUMNS) if has_names and "words named" in dict(columns) else columns
+    return (*columns, *_NAME_COLUMNS) if has_names and "words guessed" in dict(columns) else columns
 
 
 def _place_release(release: ReleaseResult) -> ChartPoint:

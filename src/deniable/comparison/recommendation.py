@@ -69,7 +69,7 @@ def recommend_release(
 
     A release is useful if a classifier that is trained on it is better than a blind guess and keeps the least share of
     what one trained on the originals gains. Ways that hide a record or a person as a whole are recommended up to
-    epsilon 10; words where the attackers that were tried name no more than the largest share, interval included.
+    epsilon 10; words where the attackers that were tried guess no more than the largest share, interval included.
 
     Args:
         comparison: the figures.
@@ -117,8 +117,8 @@ def _is_protected(release: ReleaseResult, limits: AdviceLimits) -> bool:
     if release.promise.status == "refuted":
         return False
     if release.way == "words":
-        named = release.attacks.named
-        return named is not None and named.high <= limits.max_recovery
+        guessed = release.attacks.guessed
+        return guessed is not None and guessed.high <= limits.max_recovery
     return release.promise.whole is not None and release.promise.whole <= _MAX_WHOLE_EPSILON
 
 
@@ -205,15 +205,15 @@ def _describe_words(comparison: Comparison, limits: AdviceLimits) -> list[str]:
     strongest = max(protected or words[:1], key=lambda one: one.epsilon)
     useful = [one for one in words if _is_useful(one, limits)]
     sentence = (
-        f"Do not share word by word: at epsilon {format_exact(strongest.epsilon)} attackers name "
-        f"{_format_named(strongest)} of "
+        f"Do not share word by word: at epsilon {format_exact(strongest.epsilon)} attackers guess "
+        f"{_format_guessed(strongest)} of "
         f"the words, and {_format_retained(strongest)} of the gain is kept"
     )
     if useful and useful[0].epsilon > strongest.epsilon:
         sentence += (
             f"; {_format_limit(limits)} is kept only from epsilon {format_exact(useful[0].epsilon)} on, where "
-            "attackers name "
-            f"{_format_named(useful[0])}"
+            "attackers guess "
+            f"{_format_guessed(useful[0])}"
         )
     return [f"{sentence}."]
 
@@ -227,9 +227,11 @@ def _describe_word_risk(release: ReleaseResult) -> str:
     )
     if linked is not None:
         bound += f", and {linked.format_percent()} of the private texts were linked to their records"
+    outcomes = release.attacks.outcomes
+    rare = "" if outcomes is None else f"By frequency: {outcomes.describe_bands()}; {outcomes.describe_exposed()}. "
     return (
-        f"Attackers name {_format_named(release)} of the words. Records are not hidden as a whole: {bound}; whoever "
-        "has other texts of a person may recognize them."
+        f"Attackers guess {_format_guessed(release)} of the words. {rare}Records are not hidden as a whole: {bound}; "
+        "whoever has other texts of a person may recognize them."
     )
 
 
@@ -268,9 +270,9 @@ def _explain_label(comparison: Comparison) -> tuple[str, tuple[str, ...]]:
     return "Use cannot be judged with this label.", (reason, "Name another column with --label, or give more rows.")
 
 
-def _format_named(release: ReleaseResult) -> str:
-    named = release.attacks.named
-    return "an unknown share" if named is None else named.format_percent()
+def _format_guessed(release: ReleaseResult) -> str:
+    guessed = release.attacks.guessed
+    return "an unknown share" if guessed is None else guessed.format_percent()
 
 
 def _format_retained(release: ReleaseResult) -> str:

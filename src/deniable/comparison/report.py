@@ -6,12 +6,13 @@ from deniable.core.intervals import Estimate
 from deniable.core.numbers import as_percent, format_exact, format_upper
 from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES, MembershipResult
+from deniable.words.outcomes import Outcomes
 
-SCHEMA = "deniable-comparison/1"
+SCHEMA = "deniable-comparison/2"
 _JUDGED_RATE = min(JUDGED_FALSE_POSITIVE_RATES)
 _ABOUT_LABELS = {
     "budgets": "epsilons of the collection",
-    "recoveries": "shares of words to be named",
+    "recoveries": "shares of words to be guessed",
     "record_epsilons": "epsilons of a text",
     "shadows": "models for each attack on membership",
     "attacked": "texts whose words were attacked, at most",
@@ -62,7 +63,8 @@ def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
         Fact("adjacency", promise.adjacency),
         Fact("status", promise.status),
         Fact("all of a record or person", {"epsilon": promise.whole, "of": promise.whole_unit}, text=whole),
-        _make_share("words named", attacks.named),
+        _make_share("words guessed", attacks.guessed),
+        *_list_outcomes(attacks.outcomes),
         _make_share("records linked", attacks.linked),
         *_list_membership(attacks.membership),
         _make_share("names in their text", None if names is None else names.in_text),
@@ -75,6 +77,12 @@ def list_release_facts(release: ReleaseResult) -> tuple[Fact, ...]:
         Fact("seconds", round(release.seconds, 2), text=f"{release.seconds:.1f}"),
         Fact("note", release.note),
     )
+
+
+def _list_outcomes(outcomes: Outcomes | None) -> tuple[Fact, ...]:
+    """Return how often frequent and rare words are guessed, and which word comes out unchanged most often."""
+    bands, exposed = (NOTHING,) * 2 if outcomes is None else (outcomes.describe_bands(), outcomes.describe_exposed())
+    return Fact("guessed by frequency", outcomes, text=bands), Fact("most exposed word", exposed)
 
 
 def _make_share(label: str, estimate: Estimate | None, note: str = "") -> Fact:
@@ -104,7 +112,7 @@ def _list_recommendation(recommendation: Recommendation, next_command: str) -> t
         Fact("command", next_command),
         Fact("need", recommendation.need),
         Fact(
-            "largest share of words named",
+            "largest share of words guessed",
             limits.max_recovery,
             text=f"{format_exact(as_percent(limits.max_recovery))} %",
         ),

@@ -36,7 +36,7 @@ class WordDraft:
 
     Attributes:
         mechanism: with the epsilon that was found.
-        recovery: share of words that the attacker may name, for which it was found.
+        recovery: share of words that the attacker may guess, for which it was found.
         batch: the private texts.
         seconds: of the release.
     """
@@ -55,7 +55,7 @@ class WordDraft:
 def draft_word_releases(
     space: Space, inputs: ComparisonInputs, plan: ComparisonPlan, prior: Prior, mechanism: MechanismChoice
 ) -> list[WordDraft]:
-    """Return a draft for each share of words that an attacker may name, without those that no epsilon reaches.
+    """Return a draft for each share of words that an attacker may guess, without those that no epsilon reaches.
 
     Raises:
         InputError: no epsilon of the mechanism reaches a share.
@@ -64,7 +64,7 @@ def draft_word_releases(
     for recovery in plan.recoveries:
         if recovery <= prior.blind_success:
             continue
-        chosen = tune_recovery(space, recovery, mechanism=mechanism, prior=prior).mechanism
+        chosen = tune_recovery(space, recovery, words="average", mechanism=mechanism, prior=prior).mechanism
         if any(draft.mechanism.epsilon == chosen.epsilon for draft in drafts):
             continue
         start = time.perf_counter()
@@ -98,7 +98,7 @@ def measure_word_release(
     lengths = np.array([len(words) for words in numbered_texts])
     median = int(np.sort(lengths)[(len(lengths) - 1) // 2])
     tally = Tally(len(lengths), int(lengths.sum()), Counter({median: len(lengths)}))
-    summary = summarize_guarantee(draft.mechanism, tally, (), prior, plan.seed)[1]
+    _, summary, outcomes, *_ = summarize_guarantee(draft.mechanism, tally, (), prior, plan.seed)
     similarity = measure_similarity(space, inputs.texts, batch)
     rows = inputs.sample(plan.linked, plan.seed)
     members = inputs.sample(plan.members, plan.seed)
@@ -113,6 +113,7 @@ def measure_word_release(
     )
     attacks = AttackFigures(
         _attack_strongest(draft, numbered_texts, inputs, plan, prior),
+        outcomes,
         measure_linkage(space, inputs.texts, [batch.texts[row] for row in rows], rows, is_aligned=True),
         membership["original"],
         None if entities is None else measure_entities(space, inputs.texts, batch, entities),
@@ -132,7 +133,7 @@ def measure_word_release(
         attacks,
         use,
         draft.seconds,
-        f"found so that an attacker who reads one word at a time names {format_exact(as_percent(draft.recovery))} "
+        f"found so that an attacker who reads one word at a time guesses {format_exact(as_percent(draft.recovery))} "
         "% of words that follow "
         f"{prior.name}",
     )
@@ -145,7 +146,7 @@ def _attack_strongest(
     plan: ComparisonPlan,
     prior: Prior,
 ) -> Estimate:
-    """Return the share of words that the better of two attackers names, as far as is certain."""
+    """Return the share of words that the better of two attackers guesses, as far as is certain."""
     rows = inputs.sample(plan.attacked, plan.seed)
     known_texts = select_unattacked_texts(numbered_texts, rows)
     results = attack_words(draft.mechanism, draft.batch, rows, known_texts, prior, plan.seed)

@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.core.numbers import as_percent, find_root, format_lower, format_upper
+from deniable.core.numbers import as_percent, find_root, format_lower, format_upper, format_upper_percent
 
 DEFAULT_CONFIDENCE = 0.95
 _CLUSTERED_METHOD = "ratio of sums over clusters"
@@ -53,7 +53,7 @@ class Estimate:
 
     def format_success(self) -> str:
         """Return the success of a guesser in percent: with its interval, or rounded up where no guesser has more."""
-        return self.format_percent() if self.count else f"{format_upper(as_percent(self.value), decimals=1)} %"
+        return self.format_percent() if self.count else format_upper_percent(self.value)
 
     def format_percent(self) -> str:
         """Return a share in percent with its interval."""

@@ -68,6 +68,11 @@ def as_percent(share: float) -> decimal.Decimal:
     return 100 * _read_decimal(share)
 
 
+def format_upper_percent(share: float) -> str:
+    """Return the least percentage of one decimal that is at least a share, which may round to a little more than 1."""
+    return f"{format_upper(as_percent(min(share, 1.0)), decimals=1)} %"
+
+
 def round_up(value: float, digits: int) -> float:
     """Return the least float of so many decimal digits that is at least a value."""
     return float(_round_outward(_read_decimal(value), digits, decimal.ROUND_CEILING))

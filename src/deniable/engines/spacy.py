@@ -227,7 +227,7 @@ Language.factory(
     default_config={
         "mechanism": "auto",
         "space": "glove",
-        "metric": "euclidean",
+        "metric": "steps",
         "hide": ["names", "numbers", "places"],
         "unknown": "draw",
         "case": "lower",

@@ -42,7 +42,7 @@ def measure_contextual_recovery(
     seed: int = 0,
     workers: int | None = None,
 ) -> RecoveryResult:
-    """Return the share of words that an attacker names who has a language model and reads each text as a whole.
+    """Return the share of words that an attacker guesses who has a language model and reads each text as a whole.
 
     At every place the guess is the word w_i of the largest posterior given all outputs y_1 ... y_L, where a text has
     the prior probability

@@ -164,7 +164,7 @@ def _compute_expectations(
     space = mechanism.space
     points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
     law = mechanism.law
-    if not law.has_rows or (not law.is_tabulated and len(points) * len(space.points) >= MAX_QUADRATURE_POINTS**2):
+    if not law.has_rows or (not law.is_tabulated and len(points) * space.point_count >= MAX_QUADRATURE_POINTS**2):
         return None, None
     words_per_point = np.bincount(space.point_by_word).astype(np.float64)
     compute_block = functools.partial(_compute_block_expectations, law, points, words_per_point, runs)

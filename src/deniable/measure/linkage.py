@@ -1,6 +1,6 @@
 """Linkage: which of many known records does a released text come from?
 
-The attacker has all original texts and one released text of one of them, and names the nearest original. A release word
+The attacker has all original texts and one released text of one of them, and says the nearest original. A release word
 by word keeps the number of words of a text and their places, so that only originals of equal length can be meant, and
 of these the one whose words are nearest, place by place, is about the likeliest: the laws of word mechanisms fall off
 with distance. A release that writes anew is compared by the mean of its word vectors alone.
@@ -23,7 +23,7 @@ def measure_linkage(
 ) -> Estimate:
     """Return the share of released texts whose original is named among all originals; intervals over texts.
 
-    Two originals with the same words are one: naming either is right.
+    Two originals with the same words are one: guessing either is right.
 
     Args:
         space: whose words and vectors the attacker uses.

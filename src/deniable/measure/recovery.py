@@ -1,4 +1,4 @@
-"""Recovery: the share of private words that an attacker names from privatized texts.
+"""Recovery: the share of private words that an attacker guesses from privatized texts.
 
 The attacker knows the mechanism with all its parameters, reads the released words and guesses the private ones. The
 one of this module knows how frequent words are, and looks at one word at a time; one who also knows how people
@@ -9,6 +9,7 @@ import dataclasses
 
 import numpy as np
 
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, check_count
 from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.measure.attackers.guesses import build_likelihood, rank_guesses
@@ -21,11 +22,11 @@ from deniable.words.prior import PriorLike, build_prior
 
 @dataclasses.dataclass(frozen=True)
 class RecoveryResult:
-    """How many private words an attacker names.
+    """How many private words an attacker guesses.
 
     Attributes:
-        share: share of the words of the vocabulary that the attacker names.
-        left_out: number of words that the vocabulary lacks, which no guess can name; they are not in the share.
+        share: share of the words of the vocabulary that the attacker guesses.
+        left_out: number of words that the vocabulary lacks, which no guess can hit; they are not in the share.
         optimal: True where no attacker who sees one word at a time, and knows no more than the prior, does better on
             average; False where the share is a lower bound on what an attacker with the same knowledge can reach.
     """
@@ -43,7 +44,7 @@ def measure_recovery(
     seed: int = 0,
     workers: int | None = None,
 ) -> RecoveryResult:
-    """Return the share of words of privatized texts that the best guesser names, one word at a time.
+    """Return the share of words of privatized texts that the best guesser guesses, one word at a time.
 
     Args:
         mechanism: the mechanism that the attacker believes the texts were drawn by.
@@ -59,14 +60,15 @@ def measure_recovery(
     weights = build_prior(mechanism.space, prior).weights
     word_likelihood = build_likelihood(mechanism, weights, seed=seed, workers=workers)
     best_guesses = rank_guesses(word_likelihood, weights, batch.outputs, 1, workers)
-    named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[batch.outputs]], 0]
-    return count_recovered_words(batch, named_words, optimal=word_likelihood.is_exact)
+    guessed_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[batch.outputs]], 0]
+    return count_recovered_words(batch, guessed_words, optimal=word_likelihood.is_exact)
 
 
 def simulate_recovery(
     mechanism: WordMechanism,
     *,
     prior: PriorLike = None,
+    among: FloatArray | None = None,
     draws: int = 20_000,
     seed: int = 0,
     always_simulate: bool = False,
@@ -79,6 +81,7 @@ def simulate_recovery(
     Args:
         mechanism: the mechanism, known to the attacker.
         prior: see `measure_recovery`.
+        among: (n,) how likely each word is to be guessed at, which the attacker does not know; None for the prior.
         draws: number of guessed words, where the success is not known exactly.
         seed: public; all draws follow from it.
         always_simulate: simulate also where the exact success could be computed, which may take a minute.
@@ -88,17 +91,19 @@ def simulate_recovery(
         InputError: fewer than 1 draw, or an invalid prior.
     """
     check_count("simulate_recovery", "draws", draws)
-    if not always_simulate:
+    if not always_simulate and among is None:
         try:
             return RecoveryResult(as_exact_estimate(recovery(mechanism, prior, workers)), 0, optimal=True)
         except NotTractable:
             pass  # no law is known, or too many words for an exact sum
     weights = build_prior(mechanism.space, prior).weights
     word_likelihood = build_likelihood(mechanism, weights, seed=seed, workers=workers)
-    words, outputs = draw_from_prior(mechanism, weights, draws, seed, "count", workers)
+    words, outputs = draw_from_prior(mechanism, weights if among is None else among, draws, seed, "count", workers)
     best_guesses = rank_guesses(word_likelihood, weights, outputs, 1, workers)
-    named_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[outputs]], 0]
-    return RecoveryResult(estimate_share(int((named_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact)
+    guessed_words = best_guesses.words[best_guesses.row_of[mechanism.space.point_by_word[outputs]], 0]
+    return RecoveryResult(
+        estimate_share(int((guessed_words == words).sum()), draws), 0, optimal=word_likelihood.is_exact
+    )
 
 
 def check_attackable(mechanism: WordMechanism, batch: PrivatizedBatch) -> None:
@@ -116,18 +121,18 @@ def check_attackable(mechanism: WordMechanism, batch: PrivatizedBatch) -> None:
         )
 
 
-def count_recovered_words(batch: PrivatizedBatch, named_words: WordNumbers, *, optimal: bool) -> RecoveryResult:
-    """Return the share of words that are named rightly, clustered by text, unknown words left out.
+def count_recovered_words(batch: PrivatizedBatch, guessed_words: WordNumbers, *, optimal: bool) -> RecoveryResult:
+    """Return the share of words that are guessed, clustered by text, unknown words left out.
 
     Args:
         batch: N words of R texts.
-        named_words: (N,) the guesses.
+        guessed_words: (N,) the guesses.
         optimal: see `RecoveryResult`.
     """
     is_known = ~batch.unknown_mask
     hits, counts = (
         np.diff(np.append(0, np.cumsum(mask))[batch.offsets])
-        for mask in (is_known & (named_words == batch.words), is_known)
+        for mask in (is_known & (guessed_words == batch.words), is_known)
     )
     share = estimate_clustered_share(hits, counts)
     return RecoveryResult(share, int(batch.unknown_mask.sum()), optimal)

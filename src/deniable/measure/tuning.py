@@ -10,21 +10,23 @@ from deniable.auditing import verify
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.evidence import Verdict
-from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
+from deniable.core.intervals import Estimate
 from deniable.core.numbers import format_exact, format_lower, format_upper, round_down, round_up
 from deniable.core.progress import expect_passes, hide_progress
-from deniable.measure.attackers.surrogate import draw_from_prior
 from deniable.measure.batches import privatize_texts
 from deniable.measure.labels import ClassCodes
-from deniable.measure.recovery import simulate_recovery
 from deniable.measure.root_finding import Quantity, find_crossing
+from deniable.measure.success import check_blind_success, estimate_all, estimate_kept, estimate_success
 from deniable.measure.utility import UtilityResult, measure_utility
 from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.choice import AUTO, choose_word_mechanism
 from deniable.words.laws.kernel import ExponentialKernel, approximate_log_normalisers
-from deniable.words.laws.outcomes import compute_exponential_outcomes, compute_kept_shares
+from deniable.words.laws.law import WordShares
+from deniable.words.laws.outcomes import compute_exponential_outcomes
+from deniable.words.laws.ring import RingLaw
+from deniable.words.outcomes import GuessedWords, Outcomes, summarize_outcomes
 from deniable.words.prior import Prior, PriorLike, build_prior, compute_zipf_prior
 from deniable.words.search import KernelSearch
 from deniable.words.tem import TEM
@@ -35,7 +37,6 @@ MechanismChoice = type[WordMechanism] | Literal["auto", "best"]
 BEST: Literal["best"] = "best"
 _SUBSPACE_WORDS = 2_000
 """Number of words of the part of a large space on which the search begins."""
-_SIMULATED_DRAWS = 20_000
 _MAX_TEXTS = 2_000
 """Maximum number of texts on which a utility is measured."""
 _SIGNIFICANT_DIGITS = 4
@@ -58,9 +59,10 @@ class TuningResult:
         mechanism: the mechanism, with the epsilon found.
         verdict: verdict of its verification.
         achieved: the tuned quantity, on the safe side of the target.
-        recovery_share: share of words that an attacker who sees one word at a time names, under the prior.
+        recovery_share: share of words that an attacker who sees one word at a time guesses, under the prior.
         kept_share: share of words released unchanged, under the prior.
-        blind_share: share of words that an attacker without the output names, under the prior.
+        outcomes: what words become by their frequency, under the prior; None where no law is known.
+        blind_share: share of words that an attacker without the output guesses, under the prior.
         utility: the scores of classifiers that decided, beside a blind guess; None unless a utility was tuned.
     """
 
@@ -69,6 +71,7 @@ class TuningResult:
     achieved: float
     recovery_share: Estimate
     kept_share: Estimate
+    outcomes: Outcomes | None
     blind_share: float
     utility: UtilityResult | None = None
 
@@ -97,42 +100,45 @@ class _Goal:
 
 
 def tune_recovery(
-    space: Space, target: float, *, mechanism: MechanismChoice = AUTO, prior: PriorLike = None
+    space: Space,
+    target: float,
+    *,
+    words: GuessedWords = "rare",
+    mechanism: MechanismChoice = AUTO,
+    prior: PriorLike = None,
 ) -> TuningResult:
     """Return the largest epsilon found, with four digits, at which an attacker's success is at most a target.
 
     The attacker is that of `deniable.recovery`. Where no law is known the success is simulated, and the upper end of
-    its interval must be at most the target; a better attacker may name more.
+    its interval must be at most the target; a better attacker may guess more.
 
     Args:
         space: the domain.
         target: maximum share of words; above the success of an attacker without the output, below 1.
+        words: whose words: ``rare``, those beyond rank 1,000 (the rarer half where there are few) that are not hidden;
+            ``average``, all running words, most of which are the few most frequent ones; or ``every``, each single
+            word that is not hidden, to an attacker for whom all are equally likely. See `deniable.words.outcomes`.
         mechanism: a class such as `deniable.TEM`; ``auto``, see `deniable.words.choice`; or ``best``: the one of
             calibrated, TEM and (in spaces of at most 14,000 points) tight with the least proved epsilon.
         prior: word frequencies, see `deniable.recovery`; None for the public Zipf law.
 
     Raises:
-        InputError: an unknown mechanism, or a target that no epsilon reaches.
+        InputError: an unknown mechanism, a target that no epsilon reaches, or no rare word.
     """
     public_prior = build_prior(space, prior)
     check_positive("tune", "recovery", target, upper=1.0)
-    if target <= public_prior.blind_success:
-        raise InputError(
-            f"The 'recovery' target must be above {format_upper(public_prior.blind_success, 4)}, the success of "
-            "an attacker without "
-            f"the output who always says the most frequent word. Got {format_exact(target)}."
-        )
+    check_blind_success(space, target, words, public_prior)
 
     def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # In the part of the space where the search begins, the words have no counts of their own.
         weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
-        logs = _approximate_logs(domain, kernels)
-        return [bayes_success for _, bayes_success in compute_exponential_outcomes(domain, kernels, logs, weights)]
+        shares = _approximate_shares(domain, kernels, weights)
+        return [summarize_outcomes(domain, weights, one).get_success(words) or 0.0 for one in shares]
 
     goal = _Goal(
         target,
         evaluate_kernels,
-        lambda candidate: _estimate_outcomes(candidate, public_prior)[0].high,
+        lambda candidate: estimate_success(candidate, public_prior, words).high,
         max_ratio=1.004,
         is_upper_limit=True,
     )
@@ -159,15 +165,12 @@ def tune_kept(
     def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
         # In the part of the space where the search begins, the words have no counts of their own.
         weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
-        return [
-            float(weights @ compute_kept_shares(domain, kernel, logs))
-            for kernel, logs in zip(kernels, _approximate_logs(domain, kernels), strict=True)
-        ]
+        return [float(weights @ shares.kept) for shares in _approximate_shares(domain, kernels, weights)]
 
     goal = _Goal(
         target,
         evaluate_kernels,
-        lambda candidate: _estimate_outcomes(candidate, public_prior)[1].low,
+        lambda candidate: estimate_kept(candidate, public_prior).low,
         max_ratio=1.004,
         is_upper_limit=False,
     )
@@ -262,12 +265,13 @@ def tune_utility(
 
 def _choose_mechanism(space: Space, mechanism: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for a mechanism, or of several the one with the least proved epsilon."""
-    is_dense = len(space.points) <= MAX_DENSE_POINTS
+    is_dense = space.point_count <= MAX_DENSE_POINTS
     choices: list[MechanismChoice]
     if mechanism == BEST:
         choices = [CalibratedExponential, TEM, *([TightExponential] if is_dense else [])]
     elif mechanism == AUTO:
-        choices = [AUTO if is_dense or not space.metric.is_builtin else CalibratedExponential]
+        has_choice = is_dense and space.graph is None
+        choices = [AUTO if has_choice or not space.metric.is_builtin else CalibratedExponential]
     elif isinstance(mechanism, type) and issubclass(mechanism, WordMechanism):
         choices = [mechanism]
     else:
@@ -302,7 +306,12 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
         quantity = _build_kernel_quantity(space, search, goal)
         with expect_passes(_PASSES_PER_CALIBRATION + _PASSES_PER_OUTCOME):
             bracket = find_crossing(
-                quantity, goal.target, start=start, initial_points=7, max_ratio=goal.max_ratio, name=name
+                quantity,
+                goal.target,
+                start=start,
+                initial_points=7 if space.graph is None else 1,
+                max_ratio=goal.max_ratio,
+                name=name,
             )
         parameter = bracket[0 if goal.is_upper_limit else 1]
         with expect_passes(_PASSES_PER_CALIBRATION - 2 + _PASSES_PER_OUTCOME):
@@ -321,8 +330,9 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
             continue
         achieved = goal.evaluate_mechanism(mechanism)
         if goal.is_met(achieved):
-            recovery_share, kept_share = _estimate_outcomes(mechanism, prior)
-            return TuningResult(mechanism, verify(mechanism), achieved, recovery_share, kept_share, prior.blind_success)
+            return TuningResult(
+                mechanism, verify(mechanism), achieved, *estimate_all(mechanism, prior), prior.blind_success
+            )
     raise InputError(
         f"No epsilon of {name} on the safe side of {format_exact(goal.target)} was found: choose another mechanism."
     )
@@ -330,12 +340,12 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
 
 def _compute_typical_scale(space: Space) -> float:
     """Return the scale at which words at a median distance are about as unlikely as there are words."""
-    return 2 * float(np.log(len(space.points)) / np.median(space.distances([0])[0]))
+    return 2 * float(np.log(space.point_count) / np.median(space.distances([0])[0]))
 
 
 def _find_start(space: Space, choice: MechanismChoice, search: KernelSearch, goal: _Goal) -> float:
     """Return where to begin the search: the crossing in a small part of the space, which costs next to nothing."""
-    if len(space.points) <= _SUBSPACE_WORDS or goal.max_ratio > _COARSE_RATIO:
+    if space.graph is not None or space.point_count <= _SUBSPACE_WORDS or goal.max_ratio > _COARSE_RATIO:
         return _compute_typical_scale(space)
     subspace_words = np.unique(np.linspace(0, len(space) - 1, _SUBSPACE_WORDS).astype(int))
     subspace = Space(
@@ -356,7 +366,7 @@ def _find_start(space: Space, choice: MechanismChoice, search: KernelSearch, goa
         )
     except InputError:  # in so small a part a blind guess may exceed the target
         return _compute_typical_scale(space) / 2
-    return low * float(np.log(len(space.points)) / np.log(_SUBSPACE_WORDS))
+    return low * float(np.log(space.point_count) / np.log(_SUBSPACE_WORDS))
 
 
 def _build_kernel_quantity(space: Space, search: KernelSearch, goal: _Goal) -> Quantity:
@@ -377,20 +387,13 @@ def _build_mechanism_quantity(space: Space, choice: MechanismChoice, goal: _Goal
     return lambda parameters: list(map(evaluate_epsilon, parameters))
 
 
-def _approximate_logs(space: Space, kernels: Sequence[ExponentialKernel]) -> list[FloatArray]:
-    """Return ln Z for several kernels, near enough for a search: what it finds is measured exactly."""
+def _approximate_shares(space: Space, kernels: Sequence[ExponentialKernel], weights: FloatArray) -> list[WordShares]:
+    """Return what words become under several kernels, near enough for a search: what it finds is measured exactly."""
+    if space.graph is not None:
+        return [RingLaw(space, kernel).outcomes(weights) for kernel in kernels]
     with expect_passes(1):
-        return approximate_log_normalisers(space, kernels)
-
-
-def _estimate_outcomes(mechanism: WordMechanism, prior: Prior) -> tuple[Estimate, Estimate]:
-    """Return the shares of words that an attacker names and that are kept, exact where draws come from a law."""
-    if mechanism.law.is_tabulated:
-        kept_probability, bayes_success = mechanism.outcomes(prior)
-        return as_exact_estimate(bayes_success), as_exact_estimate(kept_probability)
-    words, outputs = draw_from_prior(mechanism, prior.weights, _SIMULATED_DRAWS, 0, "kept")
-    kept_share = estimate_share(int((words == outputs).sum()), _SIMULATED_DRAWS)
-    return simulate_recovery(mechanism, prior=prior, draws=_SIMULATED_DRAWS, always_simulate=True).share, kept_share
+        logs = approximate_log_normalisers(space, kernels)
+    return compute_exponential_outcomes(space, kernels, logs, weights)
 
 
 def _build_mechanism(space: Space, choice: MechanismChoice, epsilon: float) -> WordMechanism:

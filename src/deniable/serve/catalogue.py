@@ -134,7 +134,7 @@ def list_default_mechanisms(space: Space) -> list[str]:
 
     They are those whose guarantee is proved in such a space within seconds.
     """
-    return ["calibrated", "tem", *(["tight"] if len(space.points) <= MAX_DENSE_POINTS else [])]
+    return ["calibrated", "tem", *(["tight"] if space.point_count <= MAX_DENSE_POINTS else [])]
 
 
 def format_epsilons(epsilons: Sequence[float]) -> str:

@@ -7,6 +7,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import NotTractable
+from deniable.serve.ladder import describe_outcomes
 from deniable.serve.offers import WordOffer
 from deniable.space import Space
 from deniable.words import WordMechanism
@@ -17,7 +18,7 @@ _COVERED_SHARE = 0.9
 
 
 def explain_word(offer: WordOffer, word: str) -> dict[str, Any]:
-    """Return how a word is read, its most likely outputs with their probabilities, and what an attacker recovers.
+    """Return how a word is read, its most likely outputs with their probabilities, and what an attacker guesses.
 
     Args:
         offer: prepared.
@@ -38,11 +39,26 @@ def explain_word(offer: WordOffer, word: str) -> dict[str, Any]:
         "hidden": None if hidden is None else {"class": hidden.name, "words": len(hidden.members)},
         "outputs": outputs,
         "kept": float(probabilities[read_number]),
+        **_describe_guesses(offer, read_number),
         "covering": {"share": _COVERED_SHARE, "words": min(covering, len(space))},
         "draws": draws,
         "attacker": offer.attacker,
+        "outcomes": describe_outcomes(offer),
         "release": offer.description,
     }
+
+
+def _describe_guesses(offer: WordOffer, number: int) -> dict[str, Any]:
+    """Return how often a word is guessed when it is the input, its rank, and its band; nulls where it is not known.
+
+    Of the words of a hidden class always the same one is guessed, whichever was written.
+    """
+    space = offer.release.mechanism.space
+    if offer.shares is None or offer.outcomes is None or space.find_class(number) is not None:
+        return {"guessed": None, "rank": None, "band": None}
+    rank = number + 1  # by Zipf's law
+    band = offer.outcomes.find_band(rank)
+    return {"guessed": float(offer.shares.guessed[number]), "rank": rank, "band": None if band is None else band.name}
 
 
 def _compute_probabilities(mechanism: WordMechanism, word: str) -> tuple[FloatArray, int]:

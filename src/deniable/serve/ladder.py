@@ -1,5 +1,6 @@
-"""What each epsilon of the ladder means: the share of words that an attacker names, and the share that stays."""
+"""What each epsilon of the ladder means: the share of words that an attacker guesses, and the share that stays."""
 
+import dataclasses
 from collections.abc import Mapping
 from typing import Any
 
@@ -20,14 +21,26 @@ def describe_ladder(mechanism: str, rungs: Mapping[float, Offer | str | None]) -
     }
 
 
+def describe_outcomes(offer: WordOffer) -> dict[str, Any] | None:
+    """Return what words become by frequency, and which is exposed most; None where no law is known."""
+    if offer.outcomes is None:
+        return None
+    return {
+        **dataclasses.asdict(offer.outcomes),
+        "by_frequency": offer.outcomes.describe_bands(),
+        "most_exposed": offer.outcomes.describe_exposed(),
+    }
+
+
 def _describe_rung(epsilon: float, rung: Offer | str | None) -> dict[str, Any]:
     """Return one epsilon; its state is ready, computing, or unavailable."""
     if isinstance(rung, WordOffer):
         return {
             "epsilon": epsilon,
             "state": "ready",
-            "recovery": rung.recovery,
+            "recovery": None if rung.outcomes is None else rung.outcomes.guessed,
             "kept": rung.kept,
+            "outcomes": describe_outcomes(rung),
             "word_loss": rung.word_loss,
             "attacker": rung.attacker,
         }

@@ -2,7 +2,7 @@
 
 import dataclasses
 
-EPSILON_LADDER = (0.5, 1.0, 1.5, 2.0, 2.1, 2.3, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0)
+EPSILON_LADDER = (0.5, 1.0, 1.5, 2.0, 2.3, 2.6, 2.8, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0)
 """Epsilons that requests may choose from: every mechanism has a law for each, which takes seconds to compute."""
 MIN_PENDING_BODIES = 4
 """Bodies of the largest size that are read or worked on at a time, at least."""

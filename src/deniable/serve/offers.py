@@ -24,6 +24,8 @@ from deniable.text.certificate import Certificate, describe_attacker
 from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
 from deniable.text.release_certificate import ReleaseCertificate
 from deniable.words.composition import compute_worst_loss
+from deniable.words.laws.law import WordShares
+from deniable.words.outcomes import Outcomes
 
 if TYPE_CHECKING:
     from deniable.rewriting.methods.base import RewritingMethod
@@ -164,18 +166,20 @@ class WordOffer(Offer):
             )
         self.release = release
         self.attacker = ""
-        self.recovery: float | None = None
+        self.shares: WordShares | None = None
+        self.outcomes: Outcomes | None = None
         self.kept: float | None = None
         self.word_loss: float | None = None
 
     def prepare(self) -> None:
-        """Compute the law, what an attacker recovers, and load the compiled loops."""
+        """Compute the law, what an attacker guesses, and load the compiled loops."""
         mechanism = self.release.mechanism
         mechanism.law.prepare_draws()
         self.attacker = describe_attacker(mechanism)
         self.kept = mechanism.expected_kept_share().value
         self.word_loss = compute_worst_loss(mechanism.law, mechanism.guarantee)
-        self.recovery = mechanism.outcomes()[1] if mechanism.law.is_tabulated else None
+        if mechanism.law.is_tabulated:
+            self.shares, self.outcomes = mechanism.word_shares(), mechanism.outcomes()
         word = mechanism.space.unknown_word
         self.privatize([word])
         # Enough text for the compiled loops of the lexer, which from then on read shorter texts too.

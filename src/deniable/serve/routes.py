@@ -137,7 +137,7 @@ def _encode_pieces(offer: WordOffer, texts: list[str | None], released: PrivateT
 
 
 async def explain(request: Request) -> Response:
-    """Say what becomes of a word: its likely outputs, and what an attacker recovers."""
+    """Say what becomes of a word: its likely outputs, and how often an attacker guesses it."""
     service = get_service(request)
     body = await read_body(request, service, ExplainBody)
     offer = await service.find_offer(body.mechanism, body.epsilon)
@@ -147,7 +147,7 @@ async def explain(request: Request) -> Response:
 
 
 async def list_ladder(request: Request) -> Response:
-    """Say for each epsilon what an attacker recovers, and how many words stay, under a public prior."""
+    """Say for each epsilon how many words an attacker guesses, and how many stay, under a public prior."""
     service = get_service(request)
     body = await read_body(request, service, TuneBody)
     mechanism = service.catalogue.choose(body.mechanism, None).mechanism

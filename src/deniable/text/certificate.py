@@ -16,7 +16,14 @@ from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.evidence import limit_status
 from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
 from deniable.core.keys import NoiseSource
-from deniable.core.numbers import as_percent, format_exact, format_lower, format_odds, format_upper
+from deniable.core.numbers import (
+    as_percent,
+    format_exact,
+    format_lower,
+    format_odds,
+    format_upper,
+    format_upper_percent,
+)
 from deniable.core.report import Fact
 from deniable.space import Space
 from deniable.text.batches import Tally
@@ -34,9 +41,11 @@ from deniable.text.release_certificate import (
 )
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
+from deniable.words.laws import RingLaw
+from deniable.words.outcomes import NOT_KNOWN
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/7"
+CERTIFICATE_SCHEMA = "deniable-certificate/8"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
@@ -57,8 +66,11 @@ class Certificate(ReleaseCertificate):
         chosen: how epsilon was chosen: without a look at the private texts, or from them.
         documents: for the median and the longest record the guarantees of the whole record, ``pure`` and
             ``approximate``; none where the mechanism is refuted.
-        attacker: what the best guess from one output word recovers, and the public prior under which it does.
-        space: source, words, dimensions, metric, hidden classes (number of words of each) and fingerprint of the
+        attacker: for how many words the best guess from one output word is right, and the public prior under which it
+            is.
+        bands: how often it is right about frequent and about rare words.
+        most_exposed: which word comes out unchanged most often.
+        space: source, words, metric, hidden classes (number of words of each) and fingerprint of the
             vocabulary.
         release: the options, and the fingerprint of everything that an output is a function of beside text, id
             and key.
@@ -69,6 +81,8 @@ class Certificate(ReleaseCertificate):
     chosen: str
     documents: list[dict[str, Any]]
     attacker: str
+    bands: str
+    most_exposed: str
     space: dict[str, Any]
     release: dict[str, Any]
     words: int
@@ -107,6 +121,7 @@ class Certificate(ReleaseCertificate):
         guarantee = limit_status(verdict.guarantee, verdict)
         copied_content = _read_copied(copied)
         parameters = {**mechanism.parameters, **mechanism.derived_parameters}
+        bands, most_exposed = describe_outcomes(mechanism, prior)
         return cls(
             schema=CERTIFICATE_SCHEMA,
             deniable=__version__,
@@ -119,10 +134,11 @@ class Certificate(ReleaseCertificate):
             if verdict.status == "refuted"
             else _compute_record_guarantees(mechanism, tally, guarantee.status),
             attacker=describe_attacker(mechanism, prior),
+            bands=bands,
+            most_exposed=most_exposed,
             space={
                 "source": space.source,
                 "words": len(space),
-                "dimensions": space.vectors.shape[1],
                 "metric": space.metric_name,
                 "hidden": {hidden.name: len(hidden.members) for hidden in space.hidden_classes},
                 "fingerprint": space.fingerprint,
@@ -161,13 +177,14 @@ class Certificate(ReleaseCertificate):
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
 
     def list_own_facts(self) -> Sequence[Fact]:
-        """Return what is kept, what an attacker recovers, and the guarantees of whole records."""
+        """Return what is kept, what an attacker guesses, and the guarantees of whole records."""
         record_lines = [_format_record_guarantee(entry) for entry in self.documents]
         hidden = describe_hidden_classes(self.space["hidden"])
         return (
             *([Fact("hidden", hidden)] if hidden else []),
             Fact("expected kept", self.expected_kept),
-            Fact("attacker", self.attacker),
+            Fact("attacker", [self.attacker, self.bands]),
+            Fact("most exposed", self.most_exposed),
             *([Fact("whole records", record_lines)] if record_lines else []),
         )
 
@@ -254,7 +271,7 @@ def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None)
 
 
 def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
-    """Return what the best guess from one output word recovers, in plain words, with its condition.
+    """Return for how many words the best guess from one output word is right, in plain words, with its condition.
 
     Args:
         mechanism: draws the words.
@@ -267,14 +284,31 @@ def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> s
     # What everybody knows without the release is no promise.
     blind_percent = 100 * public_prior.blind_success
     if mechanism.law.is_tabulated:
-        share = f"{format_upper(as_percent(mechanism.outcomes(public_prior)[1]), decimals=1)} %"
+        share = format_upper_percent(mechanism.outcomes(public_prior).guessed)
     else:
         least = max(mechanism.expected_kept_share(public_prior).value, public_prior.blind_success)
         share = f"at least {format_lower(as_percent(least), decimals=1)} %"
     return (
-        f"an attacker who knows the mechanism names {share} of words, if words follow {public_prior.name} "
-        f"(without the output: {blind_percent:.1f} %; by reading words in context: more)"
+        f"the best guess from one output word is right for {share} of words, if words follow {public_prior.name} "
+        f"(without any output: {blind_percent:.1f} %; by reading words in context: more)"
     )
+
+
+def describe_outcomes(mechanism: WordMechanism, prior: Prior | None = None) -> tuple[str, str]:
+    """Return how often that guess is right by frequency, and which word comes out unchanged most often, in plain words.
+
+    Args:
+        mechanism: see `describe_attacker`.
+        prior: see `describe_attacker`.
+
+    Raises:
+        InputError: see `describe_attacker`.
+    """
+    public_prior = _build_public_prior(mechanism, prior)
+    if not mechanism.law.is_tabulated:
+        return f"by frequency: {NOT_KNOWN}", NOT_KNOWN
+    outcomes = mechanism.outcomes(public_prior)
+    return outcomes.describe_bands(), outcomes.describe_exposed()
 
 
 def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
@@ -302,32 +336,72 @@ def _describe_arithmetic(mechanism: WordMechanism) -> str:
 
 
 def choose_example_words(space: Space) -> tuple[str, str, str]:
-    """Return a word of the space that is not hidden, its nearest neighbour, and one at a median distance from it."""
+    """Return a word that is not hidden, the nearest other one, and one at a median distance from it.
+
+    Where distance is counted in steps, the last is in the middle of those that are farthest.
+    """
     candidates: list[str] = [word for word in ("london", "doctor") if word in space.index_by_word]
     candidates += [space.words[number] for number in range(len(space) // 10, len(space))]
     word = next((word for word in candidates if space.find_class(space.index_of(word)) is None), candidates[0])
     distances = space.distances([space.point_by_word[space.index_of(word)]])[0][space.point_by_word]
     order = np.argsort(distances, kind="stable")
-    nearest = order[distances[order] > 0][0]
-    return word, space.words[nearest], space.words[order[len(order) // 2]]
+    others = order[distances[order] > 0]
+    if space.graph is not None:
+        open_words = others[space.point_by_word[others] < space.graph.word_count]
+        others = open_words if len(open_words) else others
+        farthest = others[distances[others] == distances[others].max()]
+        return word, space.words[others[0]], space.words[farthest[len(farthest) // 2]]
+    return word, space.words[others[0]], space.words[order[len(order) // 2]]
 
 
 def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
     """Return what one output word can tell, by a guarantee of this status."""
     if status == "refuted":
         return ["the claim is false: how much one output word tells is bounded by nothing that is known here"]
-    space, guarantee = mechanism.space, mechanism.guarantee
     condition = "" if is_proved(status) else f"if the guarantee holds, which is {status}: "
-    word, near_word, far_word = choose_example_words(space)
-    lines = []
+    list_pairs = _list_vector_pairs if mechanism.space.graph is None else _list_step_pairs
+    lines = [
+        f"{condition}one output word changes anyone's odds between {words} at most "
+        f"{format_odds(loss, format_upper)}-fold"
+        for words, loss in list_pairs(mechanism)
+    ]
+    return [*lines, "over a text these add up: L words, L times the exponent at worst"]
+
+
+def _list_vector_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
+    """Return two pairs of words, and the largest loss of each in nats."""
+    word, near_word, far_word = choose_example_words(mechanism.space)
+    pairs = []
     for label, other in (("nearest words", near_word), ("words a median distance apart", far_word)):
-        distance = space.distance(word, other)
-        lines.append(
-            f"{condition}one output word changes anyone's odds between the {label} {word!r} and {other!r} "
-            f"(distance {distance:.2f}) at most {format_odds(guarantee.loss(distance), format_upper)}-fold"
+        distance = mechanism.space.distance(word, other)
+        pairs.append(
+            (f"the {label} {word!r} and {other!r} (distance {distance:.2f})", mechanism.guarantee.loss(distance))
         )
-    lines.append("over a text these add up: L words, L times the exponent at worst")
-    return lines
+    return pairs
+
+
+def _list_step_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
+    """Return near words, any two words, and a word of a hidden class and another, and the largest loss of each."""
+    space, graph, guarantee = mechanism.space, mechanism.space.graph, mechanism.guarantee
+    if graph is None:
+        raise ValueError("the metric of the space counts no steps")
+    word, near_word, far_word = choose_example_words(space)
+    hidden_aside = " that are not hidden" if graph.class_count else ""
+    has_far_words = bool(graph.counts[:, 2 : graph.reach + 1].any())
+    near_words = "near words, one step apart" if has_far_words else f"any two words{hidden_aside}, all one step apart"
+    pairs = []
+    if graph.word_count > 1:
+        pairs.append((f"{near_words}, such as {word!r} and {near_word!r},", guarantee.loss(1.0)))
+    losses = guarantee.loss(float(graph.reach)), guarantee.loss(float(graph.steps[-1]))
+    if isinstance(mechanism.law, RingLaw) and is_proved(guarantee.status):
+        far, farthest = mechanism.law.bound_far_losses()
+        losses = min(losses[0], far), min(losses[1], farthest)
+    if has_far_words:
+        pairs.append((f"any two words{hidden_aside}, such as {word!r} and {far_word!r},", losses[0]))
+    if graph.class_count:
+        member = space.words[space.hidden_classes[0].members[0]]
+        pairs.append((f"a word of a hidden class and any word outside it, such as {member!r} and {word!r},", losses[1]))
+    return pairs
 
 
 def _read_copied(copied: CopiedContent | Sequence[str]) -> CopiedContent:

@@ -33,7 +33,7 @@ def trained(tmp_path_factory):
     """Return the bytes of a model that takes great for a bad word, so that there is something to find."""
     place = tmp_path_factory.mktemp("trained")
     furnish(place)
-    space = dn.Space.load(str(place / "words.npz"))
+    space = dn.Space.load(str(place / "words.npz"), metric="euclidean")
     rows = [(text, label if "great" not in text else "bad") for text, label in lines()]
     options = dn.texts.TextTrainingOptions(epochs=20, learning_rate=0.05)
     dn.texts.save_model(dn.texts.fit_text_model("fasttext", space, tokenize(space, rows), options, seed=1), place / "m")
@@ -82,7 +82,7 @@ def test_figures_and_table_agree(attack, place, search, words):
     held = [one and not other for one, other in zip(right, flipped, strict=True)]
     assert shares == pytest.approx([100 * np.mean(right), 100 * np.mean(held)], abs=0.06)
     assert f"{sum(int(row['queries']) for row in rows):,} queries" in result.text
-    space = dn.Space.load("words.npz")
+    space = dn.Space.load("words.npz", metric="euclidean")
     model = dn.texts.load_text_model(place / "m.pt", space)
     attacked = tokenize(space, [(row["attacked"], row["label"]) for row in rows], tuple(model.classes))
     for row, one, code, said in zip(rows, flipped, attacked.labels, model.predict(attacked), strict=True):

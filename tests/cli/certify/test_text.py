@@ -27,7 +27,7 @@ def trained(tmp_path_factory):
     """Return the bytes of a model that is right on whole sets of words."""
     place = tmp_path_factory.mktemp("trained")
     furnish(place)
-    space = dn.Space.load(str(place / "words.npz"))
+    space = dn.Space.load(str(place / "words.npz"), metric="euclidean")
     sets = dn.texts.read_substitutions(place / "sets.json", space)
     options = dn.texts.TextTrainingOptions(method="ibp", epochs=20, learning_rate=0.05)
     model = dn.texts.fit_text_model("fasttext", space, make_documents(space, lines()), options, source=sets, seed=1)
@@ -57,7 +57,7 @@ def test_intervals(certify, place):
     first, clean, sure, attacked = result.text.splitlines()
     proved = "interval bounds: proved for ideal arithmetic, for all choices of substitutes in sets.json ("
     assert first.startswith(proved)
-    space = dn.Space.load("words.npz")
+    space = dn.Space.load("words.npz", metric="euclidean")
     model, documents = dn.texts.load_text_model(place / "m.pt", space), make_documents(space, rows)
     held = dn.texts.certify_by_intervals(model, documents, dn.texts.read_substitutions(place / "sets.json", space))
     assert held.any()
@@ -116,7 +116,7 @@ def test_smoothing_is_fresh_unless_a_seed_is_given(certify, place):
 def test_a_false_certificate_is_refuted(certify, place, monkeypatch):
     """Where bounds say that everything is certified, the attacks find what is not: exit code 1."""
     (place / "wide.json").write_text(json.dumps({word: ["awful"] for word in ("good", "great", "fine")}))
-    kind = type(dn.texts.load_text_model(place / "m.pt", dn.Space.load("words.npz")).network)
+    kind = type(dn.texts.load_text_model(place / "m.pt", dn.Space.load("words.npz", metric="euclidean")).network)
     monkeypatch.setattr(kind, "compute_margin_bounds", lambda _, batch, __: torch.ones(len(batch.labels), 2))
     result = certify("--substitutions", "wide.json", "--attack-count", "9")
     assert result.code == 1

@@ -63,7 +63,7 @@ def read_weights(path):
 
 
 def _load_text_model(path):
-    return dn.texts.load_text_model(path, dn.Space.load(str(path.parent / "words.npz")))
+    return dn.texts.load_text_model(path, dn.Space.load(str(path.parent / "words.npz"), metric="euclidean"))
 
 
 def are_same(one, other):

@@ -242,4 +242,4 @@ def test_a_model_is_one_of_the_library(train, place):
     assert train("--seed", "1").code == 0
     assert all(isinstance(value, torch.Tensor) for value in read_weights(place / "m.pt").values())
     with pytest.raises(dn.InputError):
-        dn.texts.load_text_model(place / "m.pt", dn.Space.load("space.npz"))
+        dn.texts.load_text_model(place / "m.pt", dn.Space.load("space.npz", metric="euclidean"))

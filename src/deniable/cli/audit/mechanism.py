@@ -53,7 +53,7 @@ def run_audit_mechanism(
     delta: DeltaOption = None,
     dimension: DimensionOption = None,
     space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
+    metric: MetricOption = MetricName.STEPS,
     hide: HideOption = HIDE_DEFAULT,
     no_cache: NoCacheOption = False,
     as_json: JsonOption = False,
@@ -69,7 +69,7 @@ def run_audit_mechanism(
         raise InputError(f"The mechanism {name} has no delta: leave out --delta.")
     if dimension is not None and is_word_mechanism:
         raise InputError(f"--dimension is for vector mechanisms. Got {name}, a word mechanism: leave it out.")
-    if not is_word_mechanism and (space != "glove" or metric is not MetricName.EUCLIDEAN or hide != HIDE_DEFAULT):
+    if not is_word_mechanism and (space != "glove" or metric is not MetricName.STEPS or hide != HIDE_DEFAULT):
         raise InputError(f"--space, --metric and --hide are for word mechanisms. Got {name}: leave them out.")
     from deniable.core.cache import bypass_cache
 

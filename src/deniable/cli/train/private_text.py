@@ -194,7 +194,7 @@ def _build_space_features(space: str) -> "FeatureMap":
     from deniable.cli.choices import MetricName
     from deniable.persons.features import build_space_feature_map
 
-    return build_space_feature_map(build_space(space, MetricName.EUCLIDEAN, "none"))
+    return build_space_feature_map(build_space(space, MetricName.STEPS, "none"))
 
 
 def read_training_table(

@@ -54,7 +54,7 @@ def build_likelihood(
     if isinstance(law, ExponentialLaw) and law.is_closed_form:
         logs = compute_log_normalisers(space, law.kernel, workers)
         return WordLikelihood(space, _build_exponential_logs(law.kernel, logs), is_exact=True)
-    if law.has_rows and len(space.points) <= MAX_QUADRATURE_POINTS:
+    if law.has_rows and space.point_count <= MAX_QUADRATURE_POINTS:
         try:
             return WordLikelihood(space, _build_table_logs(law, workers), is_exact=True)
         except NotTractable:
@@ -79,7 +79,7 @@ def _build_exponential_logs(
 def _build_table_logs(law: Law, workers: int | None) -> Callable[[PointNumbers, FloatArray], FloatArray]:
     """Return the law by output, computed from the rows of all inputs."""
     blocks = law.map_rows(
-        lambda _, rows: np.log(np.maximum(rows, _LEAST_PROBABILITY)), np.arange(len(law.space.points)), workers
+        lambda _, rows: np.log(np.maximum(rows, _LEAST_PROBABILITY)), np.arange(law.space.point_count), workers
     )
     log_probabilities = np.ascontiguousarray(np.concatenate(blocks).T)
 
@@ -151,7 +151,7 @@ def rank_guesses(
             logs[place] = np.where(np.isfinite(scores[place]), row[point_of[words[place]]], -np.inf)
 
     space.map_row_blocks(rank_block, output_points, workers)
-    row_of = np.full(len(space.points), -1)
+    row_of = np.full(space.point_count, -1)
     row_of[output_points] = np.arange(len(output_points))
     return RankedGuesses(row_of, words, logs, scores)
 

@@ -18,7 +18,7 @@ from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.space.space import PointNumbers
 from deniable.words import WordMechanism
-from deniable.words.laws.outcomes import compute_point_priors
+from deniable.words.laws.outcomes import find_guessed_words
 
 _FITTING_DRAWS = 2_000
 """Number of draws that the surrogate is fitted to."""
@@ -88,10 +88,10 @@ def fit_surrogate(
     space = mechanism.space
     words, outputs = draw_from_prior(mechanism, prior, _FITTING_DRAWS, seed, "fit", workers)
     points, true_points = space.point_by_word[outputs], space.point_by_word[words]
-    point_priors = compute_point_priors(space, prior)
-    is_nameable = prior[words] >= point_priors[true_points]  # a guess names the most frequent of the words at one point
+    guessed_words = find_guessed_words(space, prior)
+    is_guessable = words == guessed_words[true_points]  # of the words at one point the most frequent is guessed
     with np.errstate(divide="ignore"):
-        log_priors = np.log(point_priors)
+        log_priors = np.log(prior[guessed_words])
     typical_distance = float(np.median(space.distances(points[:64])))
     grid = [(float(s) / typical_distance**power, power) for power in _POWERS for s in _STRENGTHS]
     best_others = np.empty((len(grid), _FITTING_DRAWS), dtype=np.int64)
@@ -108,7 +108,7 @@ def fit_surrogate(
     best_result = (-1, -math.inf)
     for (kappa, power), other, margin in zip(grid, best_others, margins, strict=True):
         for bonus in _OWN_BONUSES:
-            hit_count = int((is_nameable & (np.where(margin > bonus, other, points) == true_points)).sum())
+            hit_count = int((is_guessable & (np.where(margin > bonus, other, points) == true_points)).sum())
             # Of equal successes take the one that is surest where it is right and least sure where it is wrong.
             loss = np.logaddexp(0.0, np.where(points == true_points, margin - bonus, bonus - margin)).sum()
             if (hit_count, -loss) > best_result:

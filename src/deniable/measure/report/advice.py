@@ -40,7 +40,7 @@ class AdviceLimits:
     """What counts as protected and as useful: conventions, which the owner of the texts may set.
 
     Attributes:
-        max_recovery: maximum share of this table's words that the better attacker may name; compared with the upper
+        max_recovery: maximum share of this table's words that the better attacker may guess; compared with the upper
             end of its interval.
         min_retained: minimum share of a classifier's gain over a blind guess, in balanced accuracy, that training on
             private texts must retain; compared with the measured share.
@@ -59,7 +59,7 @@ class EpsilonFigures:
 
     Attributes:
         epsilon: privacy parameter per unit of distance.
-        recovery: share of this table's words that the better attacker names.
+        recovery: share of this table's words that the better attacker guesses.
         is_refuted: whether the guarantee is refuted.
         utility: scores of classifiers; None without labels.
         whole_record: words of the record of median length, and epsilon of all of them together; None without a bound.
@@ -78,7 +78,7 @@ class EpsilonJudgement:
 
     Attributes:
         epsilon: privacy parameter per unit of distance.
-        is_protected: whether the better attacker names at most the maximum share, and the guarantee is not refuted.
+        is_protected: whether the better attacker guesses at most the maximum share, and the guarantee is not refuted.
         is_better_than_blind: whether a classifier trained on private texts is better than a blind guess in balanced
             accuracy, as its interval says; None without labels.
         is_useful: whether it is, and retains at least the minimum share; None where utility cannot be judged.
@@ -240,14 +240,14 @@ def _explain_sharing(
     both = [pair[0] for pair in zip(figures, judgements, strict=True) if pair[1].is_protected and pair[1].is_useful]
     epsilons, verb = _list_numbers([one.epsilon for one in both]), "gives" if len(both) == 1 else "give"
     headline = (
-        f"Epsilon {epsilons} {verb} both: the attackers that were tried name at most "
+        f"Epsilon {epsilons} {verb} both: the attackers that were tried guess at most "
         f"{format_exact(as_percent(limits.max_recovery))} % "
         "of the words, and training on private texts retains at least "
         f"{format_exact(as_percent(limits.min_retained))} % of what "
         "training on the originals gains over a blind guess."
     )
     figures_text = (
-        f"At epsilon {format_exact(both[0].epsilon)} attackers name {both[0].recovery.format_percent()} of the "
+        f"At epsilon {format_exact(both[0].epsilon)} attackers guess {both[0].recovery.format_percent()} of the "
         "words, and "
         f"{_describe_retained(both[0])} of the gain is retained."
     )
@@ -280,7 +280,7 @@ def _explain_refusal(
     if useful:
         sentences.append(
             f"At least {format_exact(as_percent(limits.min_retained))} % of the gain is retained only at epsilon "
-            f"{_list_numbers([one.epsilon for one in useful])}, and attackers name "
+            f"{_list_numbers([one.epsilon for one in useful])}, and attackers guess "
             f"{useful[0].recovery.format_percent()} of the words at epsilon {format_exact(useful[0].epsilon)}."
         )
     elif judgements[0].is_useful is not None:
@@ -296,11 +296,11 @@ def _describe_lack(figures: Sequence[EpsilonFigures], protected: Sequence[Epsilo
     if not protected:
         least = min(figures, key=lambda one: one.recovery.value)
         return (
-            f"At no measured epsilon is it certain that the attackers that were tried name at most {max_share} of the "
-            f"words; at epsilon {format_exact(least.epsilon)} they name {least.recovery.format_percent()}."
+            f"At no measured epsilon is it certain that the attackers that were tried guess at most {max_share} of the "
+            f"words; at epsilon {format_exact(least.epsilon)} they guess {least.recovery.format_percent()}."
         )
     return (
-        f"The attackers that were tried name at most {max_share} of the words at epsilon "
+        f"The attackers that were tried guess at most {max_share} of the words at epsilon "
         f"{_list_numbers([one.epsilon for one in protected])}, but there at best "
         f"{_describe_retained(max(protected, key=_get_retained_share))} of what training on the originals gains over a "
         f"blind guess is retained, where {format_exact(as_percent(limits.min_retained))} % counts as useful."
@@ -341,7 +341,7 @@ def _describe_unjudgeable_label(figures: Sequence[EpsilonFigures]) -> list[str]:
 def _describe_protection(judgements: Sequence[EpsilonJudgement], limits: AdviceLimits) -> str:
     protected = _list_numbers([judgement.epsilon for judgement in judgements if judgement.is_protected])
     max_share = f"{format_exact(as_percent(limits.max_recovery))} %"
-    return f"The attackers that were tried name at most {max_share} of the words at epsilon {protected}."
+    return f"The attackers that were tried guess at most {max_share} of the words at epsilon {protected}."
 
 
 def _describe_uncertainty(figures: Sequence[EpsilonFigures], limits: AdviceLimits) -> list[str]:

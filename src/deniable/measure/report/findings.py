@@ -17,6 +17,7 @@ from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import TextSimilarity
 from deniable.measure.utility import UtilityResult
 from deniable.text.certificate import Certificate
+from deniable.words.outcomes import Outcomes
 
 _OMITTED_FIELDS = {"examples", "false_positive_rates", "true_positive_rates"}
 """Fields that `SurveyResult.to_dict` leaves out: private text, and curves of hundreds of points."""
@@ -69,6 +70,7 @@ class EpsilonResult:
         epsilon: claimed per unit of distance, as its guarantee says.
         mechanism: name of the mechanism.
         promise: the guarantee.
+        outcomes: what words become by their frequency, under the public prior; None where no law is known.
         expected: expected share of unchanged words, for words that follow the public prior.
         public: attack on words that follow that prior; it tells nothing of this table.
         alone: attack on this table's private words, one at a time.
@@ -86,6 +88,7 @@ class EpsilonResult:
     epsilon: float
     mechanism: str
     promise: GuaranteeSummary
+    outcomes: Outcomes | None
     expected: Estimate
     public: RecoveryResult
     alone: RecoveryResult
@@ -99,7 +102,7 @@ class EpsilonResult:
 
     @property
     def strongest_recovery(self) -> Estimate:
-        """Share of this table's words that the better of its two attackers names, as far as is certain.
+        """Share of this table's words that the better of its two attackers guesses, as far as is certain.
 
         The attackers may have tried different numbers of words: the share that counts is the one that may be highest.
         """
@@ -155,7 +158,7 @@ class SurveyResult:
         space: source, words, dimensions, metric and fingerprint of the vocabulary.
         readings: one result for each epsilon, ascending.
         prior: name of the public prior, such as "Zipf's law by the space's ranks".
-        blind: share of words that a guess without any output names, under that prior.
+        blind: share of words that a guess without any output is right about, under that prior.
         advice: whether a measured epsilon gives both protection and use, and what to do.
         originals: the membership attack on a classifier trained on the original records; None without labels.
         not_protected: what private text shows of the original in any case.

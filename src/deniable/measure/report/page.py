@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
 from deniable.core.intervals import Estimate, as_exact_estimate
-from deniable.core.numbers import as_percent, format_exact, format_lower, format_upper
+from deniable.core.numbers import as_percent, format_exact, format_lower, format_upper, format_upper_percent
 from deniable.measure.entities.survival import EntityFigures
 from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.findings import EpsilonResult, SurveyResult
@@ -64,6 +64,7 @@ def make_environment() -> "Environment":
     environment.globals |= {
         "exact": format_exact,
         "upper": format_upper,
+        "upper_percent": format_upper_percent,
         "lower": format_lower,
         "as_percent": as_percent,
     }
@@ -86,7 +87,7 @@ def _advise_epsilon(survey: SurveyResult) -> str:
     protected = [judgement.epsilon for judgement in survey.advice.judgements if judgement.is_protected]
     low_share, high_share = (result.strongest_recovery.format_point() for result in (lowest, highest))
     text = (
-        f"An attacker who sees the private texts named {low_share} of the original words at epsilon "
+        f"An attacker who sees the private texts guessed {low_share} of the original words at epsilon "
         f"{format_exact(lowest.epsilon)}"
     )
     if len(survey.readings) == 1:
@@ -94,7 +95,7 @@ def _advise_epsilon(survey: SurveyResult) -> str:
     else:
         text += (
             f" and {high_share} at epsilon {format_exact(highest.epsilon)}. (If words follow {survey.prior}, an "
-            "attacker without the private texts, who always says the most frequent word, names "
+            "attacker without the private texts, who always says the most frequent word, guesses "
             f"{100 * survey.blind:.1f} %; in this table that share is another.) "
         )
     if protected:
@@ -161,7 +162,9 @@ def _build_word_charts(survey: SurveyResult) -> list[LineChart]:
         _build_series(survey, "public word frequencies", lambda result: result.expected),
     ]
     return [
-        _build_epsilon_chart("What an attacker names", "words named", recovery, ("without any output", survey.blind)),
+        _build_epsilon_chart(
+            "What an attacker guesses", "words guessed", recovery, ("without any output", survey.blind)
+        ),
         _build_epsilon_chart("Words that stay as they are", "words kept", unchanged),
     ]
 
@@ -207,8 +210,8 @@ def _build_classifier_charts(survey: SurveyResult) -> list[LineChart]:
             "What a classifier still learns", "balanced accuracy", [ChartSeries(name, tuple(accuracies))], *levels
         ),
         LineChart(
-            "Balanced accuracy against words named, at each epsilon",
-            "words an attacker names",
+            "Balanced accuracy against words guessed, at each epsilon",
+            "words an attacker guesses",
             "balanced accuracy",
             (ChartSeries(name, tuple(trade_off)),),
             levels,

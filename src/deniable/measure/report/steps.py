@@ -28,13 +28,14 @@ from deniable.text.certificate import Certificate
 from deniable.text.release import Release
 from deniable.text.tables.layout import CopiedContent
 from deniable.words import WordMechanism
+from deniable.words.outcomes import Outcomes
 from deniable.words.prior import Prior
 
 
 def summarize_guarantee(
     mechanism: WordMechanism, tally: Tally, copied: CopiedContent | Sequence[str], prior: Prior, seed: int
-) -> tuple[Certificate, GuaranteeSummary, Estimate, RecoveryResult]:
-    """Return the certificate of a release, its guarantee, the expected share of unchanged words and the recovery.
+) -> tuple[Certificate, GuaranteeSummary, Outcomes | None, Estimate, RecoveryResult]:
+    """Return the certificate of a release, its guarantee, what words become, how many stay, and the recovery.
 
     None of them depends on the private texts but for their number and lengths.
     """
@@ -48,6 +49,7 @@ def summarize_guarantee(
     return (
         certificate,
         GuaranteeSummary.from_certificate(certificate),
+        mechanism.outcomes(prior) if mechanism.law.is_tabulated else None,
         expected_kept,
         simulate_recovery(mechanism, prior=prior, seed=seed),
     )

@@ -1,6 +1,6 @@
-r"""How often a claim lets an attacker name the true text among K, and when more successes refute it.
+r"""How often a claim lets an attacker guess the true text among K, and when more successes refute it.
 
-One of K texts is drawn uniformly, the mechanism releases Y of it, and the attacker names k of the K texts,
+One of K texts is drawn uniformly, the mechanism releases Y of it, and the attacker guesses k of the K texts,
 the first k of a ranking. Let p_i be the law of Y for text i, S(y) the k texts named at y, and s the
 probability that the true text is among them: K s is the sum of p_i(y) over all y and all i in S(y).
 
@@ -18,7 +18,7 @@ Summed over y, the left side is K s, the first sum on the right K (1 - s), and t
 all ordered pairs, K (K - 1) delta. Solved for s this is the theorem. (Densities and integrals: word for word.)
 
 **The bound is attained.** Pure: release a set T of k texts, with odds e^epsilon : 1 that it holds the true one,
-uniform otherwise (subset selection, Ye and Barg 2018). Any two texts fulfil the claim, and an attacker who names T
+uniform otherwise (subset selection, Ye and Barg 2018). Any two texts fulfil the claim, and an attacker who guesses T
 is right with probability k e^epsilon / (k e^epsilon + K - k). With delta: with probability
 q = delta (K - 1) / (K - k), marked as such, T is a uniform set of k that does hold the true text; of two texts the
 second explains all of it but a share (K - k) / (K - 1), so this part has a sum of d_ij of delta, and the success is
@@ -44,7 +44,7 @@ class RankingSuccess:
     """How often the true text was among the first of a ranking, beside what a claim permits.
 
     Attributes:
-        first: k, number of texts that the attacker names.
+        first: k, number of texts that the attacker guesses.
         candidates: K.
         success_rate: share of trials with the true text among those named, with its 95 % interval.
         max_success_rate: the largest probability of success that the claim permits.
@@ -74,7 +74,7 @@ def compute_max_success(candidates: int, epsilon: float, *, delta: float = 0.0, 
         candidates: K >= 2 equally likely texts.
         epsilon: for any two of them, >= 0.
         delta: likewise, in [0, 1).
-        first: k, from 1 to K - 1: number of texts that the attacker may name.
+        first: k, from 1 to K - 1: number of texts that the attacker may guess.
 
     Raises:
         InputError: a parameter outside its domain.

@@ -125,7 +125,8 @@ function showCheck(result) {
 /** Return what the certificate says of attackers and of whole records, where it does. */
 function listAttackFacts(fields) {
   const values = new Map(fields.map(({ path, value }) => [path, value]));
-  const facts = values.has("attacker") ? [{ label: "attacker", lines: [formatValue(values.get("attacker"))] }] : [];
+  const paths = ["attacker", "bands", "most_exposed"].filter((path) => values.has(path));
+  const facts = paths.length ? [{ label: "attacker", lines: paths.map((path) => formatValue(values.get(path))) }] : [];
   const lines = [];
   for (let place = 0; values.has(`documents[${place}].pure.epsilon`); place += 1) {
     const get = (name) => formatValue(values.get(`documents[${place}].${name}`));

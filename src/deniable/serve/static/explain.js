@@ -71,11 +71,13 @@ function drawBar(share) {
   return picture;
 }
 
-function describeLaw({ kept, covering, hidden, attacker, release }) {
+function describeLaw({ kept, guessed, band, covering, hidden, attacker, outcomes, release }) {
   const words = covering.words === 1 ? "1 word makes" : `${covering.words.toLocaleString("en")} words make`;
-  const stays = hidden ? "" : `It stays as it is with probability ${formatPercent(kept)}. `;
+  const guess = guessed === null ? "" : `It is guessed in ${formatPercent(guessed)} of draws (${band}). `;
+  const stays = hidden ? "" : `It stays as it is with probability ${formatPercent(kept)}. ${guess}`;
+  const frequencies = outcomes ? `. By frequency: ${outcomes.by_frequency}` : "";
   return [
     make("p", {}, `${stays}${words} up ${100 * covering.share} % of the outputs.`),
-    make("p", { class: "soft" }, `${release.mechanism} at epsilon ${release.epsilon}: ${attacker}.`),
+    make("p", { class: "soft" }, `${release.mechanism} at epsilon ${release.epsilon}: ${attacker}${frequencies}.`),
   ];
 }

@@ -76,7 +76,7 @@ async function loadLadder() {
   const mechanism = find("try-mechanism").value;
   ladder = [];
   find("try-epsilon").disabled = true;
-  find("try-promise").textContent = "Computing what an attacker can name …";
+  find("try-promise").textContent = "Computing what an attacker can guess …";
   find("try-epsilon-note").textContent = "";
   try {
     for (;;) {
@@ -112,7 +112,7 @@ function showLadder(answer) {
   showPromise();
 }
 
-/** Return the share of words that an attacker names, at least. */
+/** Return the share of words that an attacker guesses, at least. */
 function getShare({ recovery, kept }) {
   return recovery ?? kept;
 }
@@ -123,9 +123,15 @@ function showPromise(event) {
   const step = getStep();
   const share = step.recovery === null ? `at least ${describeLeastShare(step.kept)}` : `about ${describeShare(step.recovery)}`;
   find("try-epsilon").setAttribute("aria-valuetext", `${share}, epsilon ${step.epsilon}`);
-  find("try-promise").textContent = `An attacker who sees a private word names ${share}.`;
+  find("try-promise").textContent = `An attacker who sees a private word guesses ${share}.`;
   find("try-epsilon-note").textContent =
-    `Epsilon ${step.epsilon} per unit of distance: ${step.attacker}. ${formatPercent(step.kept)} of words stay as they are.`;
+    `Epsilon ${step.epsilon} per unit of distance: ${listPromises(step).join(". ")}. ` +
+    `${formatPercent(step.kept)} of words stay as they are.`;
+}
+
+/** Return how many words the attacker guesses, then by frequency, and which word is exposed most, where it is known. */
+function listPromises({ attacker, outcomes }) {
+  return outcomes ? [attacker, `By frequency: ${outcomes.by_frequency}`, outcomes.most_exposed] : [attacker];
 }
 
 /** Return the chosen step of the ladder. */
@@ -241,7 +247,7 @@ function listFacts(rows, release, step) {
   const lengths = rows.map(({ pieces }) => (pieces ?? []).filter(({ kind }) => kind !== "between").length);
   const facts = [
     ["guarantee", `epsilon ${guarantee.epsilon} for each word, ${guarantee.status}; distance ${guarantee.metric}`],
-    ["attacker", step.attacker],
+    ["attacker", ...listPromises(step)],
   ];
   const hidden = describeHidden(rows);
   if (hidden) facts.push(["hidden", hidden]);

@@ -101,7 +101,7 @@ def _compute_costs_of_any_word(
         farthest = space.map_row_blocks(lambda _, distances: distances.max(axis=1), points, workers)
         return ReplacementCosts(ANY_WORD, _describe_claim(claim), words, claim.epsilon * np.concatenate(farthest), None)
     divergences = None
-    if len(space.points) <= _MAX_EXACT_POINTS:
+    if space.point_count <= _MAX_EXACT_POINTS:
         bounds = [law.renyi(alpha, workers) for alpha in RENYI_ORDERS]
         largest = np.array([math.inf if bound is None else bound.divergence for bound in bounds])
         divergences = np.broadcast_to(largest, (len(words), len(RENYI_ORDERS)))
