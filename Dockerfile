@@ -18,4 +18,4 @@ EXPOSE 8000
 HEALTHCHECK --interval=10s --timeout=5s --start-period=300s --retries=3 \
     CMD ["python3", "-c", "import http.client; c = http.client.HTTPConnection('127.0.0.1', 8000, timeout=4); c.request('GET', '/v1/health'); exit(c.getresponse().status != 200)"]
 ENTRYPOINT ["deniable", "serve", "--host", "0.0.0.0", "--port", "8000", "--token-file", "/run/secrets/deniable_token"]
-CMD ["--epsilon", "2.3"]
+CMD ["--epsilon", "2.8"]
