@@ -12,7 +12,7 @@ and the members of a ring, in the order of their numbers, are counted out of the
 
 import functools
 import hashlib
-from typing import Any, NamedTuple
+from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -129,15 +129,24 @@ class StepGraph(WriteOnce):
         counts[self.word_count :, -1] = self.count - 1
         return counts
 
-    def find_levels(self, points: npt.NDArray[np.integer[Any]]) -> npt.NDArray[np.uint8]:
+    def find_levels(self, points: IntArray) -> npt.NDArray[np.uint8]:
         """Return the ring (k, n) in which each point lies about each of k points: a place in `steps`."""
         levels = np.full((len(points), self.count), self.reach + 1, dtype=np.uint8)
-        is_word = np.asarray(points) < self.word_count
-        found = np.full((int(is_word.sum()), self.word_count), self.reach, dtype=np.uint8)
-        _write_levels(self.neighbours, np.asarray(points, dtype=np.int64)[is_word], self.reach - 1, found)
-        levels[is_word, : self.word_count] = found
-        levels[np.arange(len(points)), points] = 0
+        for row, point in zip(levels, np.asarray(points).tolist(), strict=True):
+            if point < self.word_count:
+                self._search(point, row[: self.word_count])
+            row[point] = 0
         return levels
+
+    def _search(self, point: int, levels: npt.NDArray[np.uint8]) -> None:
+        """Write the steps (m,) from one word to all words; by numpy, which nobody waits for to be loaded."""
+        levels[:] = self.reach
+        levels[point] = 0
+        ring = np.array([point])
+        for step in range(1, self.reach):
+            around = self.neighbours[ring].ravel()
+            levels[around[levels[around] == self.reach]] = step
+            ring = np.flatnonzero(levels == step)
 
     def fill_rows(self, points: IntArray, out: FloatArray) -> None:
         """Write the distances of k points to all points into ``out`` (k, n)."""
@@ -201,18 +210,3 @@ def _count_levels(neighbours: Neighbours, first: int, counts: IntArray) -> None:
         mark_balls(neighbours, first + i, levels - 1, balls, queue, ends)
         for k in range(levels):
             counts[i, k] = ends[k] - (ends[k - 1] if k > 0 else 0)
-
-
-@compile_loop
-def _write_levels(
-    neighbours: Neighbours, points: IntArray, depth: int, out: npt.NDArray[np.uint8]
-) -> None:  # pragma: no cover - compiled
-    """Write the steps up to ``depth`` from each of k points to those (k, m) that are as near; leave the others."""
-    count = neighbours.shape[0]
-    balls = np.empty((depth + 1, (count + 63) // 64), dtype=np.uint64)
-    queue, ends = np.empty(count + 1, dtype=np.int32), np.empty(depth + 1, dtype=np.int64)
-    for i in range(points.size):
-        mark_balls(neighbours, points[i], depth, balls, queue, ends)
-        for k in range(depth + 1):
-            for place in range(ends[k - 1] if k > 0 else 0, ends[k]):
-                out[i, queue[place]] = k
