@@ -481,7 +481,8 @@ class Space(WriteOnce):
         """Return how many words share their point with another, though no class hides them."""
         free_points = self.point_by_word[self._class_by_word < 0]
         shared = len(free_points) - len(np.unique(free_points))
-        return [f"of {shared:,} words another one has the vector: they come out as either"] if shared else []
+        count = "1 word has" if shared == 1 else f"{shared:,} words have"
+        return [f"{count} the vector of a word before: one comes out as the other"] if shared else []
 
     def _freeze(self) -> None:
         """Make the arrays read-only, also those of a space that was pickled."""

@@ -139,7 +139,8 @@ class StepGraph(WriteOnce):
         return levels
 
     def _search(self, point: int, levels: npt.NDArray[np.uint8]) -> None:
-        """Write the steps (m,) from one word to all words; by numpy, which nobody waits for to be loaded."""
+        """Write the steps (m,) from one word to all words."""
+        # Not by `mark_balls`: to load compiled code takes longer than the few searches of a command do here.
         levels[:] = self.reach
         levels[point] = 0
         ring = np.array([point])
