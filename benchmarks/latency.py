@@ -21,7 +21,7 @@ import numpy as np
 
 import deniable as dn
 from deniable.core.arrays import FloatArray
-from deniable.space.steps import mark_balls
+from deniable.space.steps import count_levels
 
 TEXT_WORDS = 20
 BATCHES = (1, 10, 100, 2_000)
@@ -67,13 +67,11 @@ def report_texts(space: dn.Space, epsilon: float) -> None:
     release.batch(texts)
     places = iter(range(10**6))
     seconds = measure_seconds(lambda: release.batch([texts[next(places) % len(texts)]]), 2_000)
-    balls = np.empty((graph.reach, (graph.word_count + 63) // 64), dtype=np.uint64)
-    queue, ends = np.empty(graph.word_count + 1, dtype=np.int32), np.empty(graph.reach, dtype=np.int64)
     sources = np.random.default_rng(1).integers(graph.word_count, size=SEARCHES)
 
     def search() -> None:
         for source in sources:
-            mark_balls(graph.neighbours, source, graph.reach - 1, balls, queue, ends)
+            count_levels(graph.neighbours, source, np.empty((1, graph.reach), dtype=np.int64))
 
     search()
     floor = float(np.median(measure_seconds(search, 50)))

@@ -5,9 +5,6 @@ With c neighbours for each of the m points of single words, and C points of hidd
     d(x, y) = min(edges of the shortest path, reach)   between two words,   d(x, y) = A = 8   at a class
 
 It is a metric of whole numbers: cut off at a constant a metric stays one, and 2 A >= reach. Nothing rounds.
-
-A ball about a point is held as bits, one a point: the search takes whole words of 64 of them from a ball to the next,
-and the members of a ring, in the order of their numbers, are counted out of the bits.
 """
 
 import functools
@@ -28,8 +25,6 @@ from deniable.space.regular_graph import Neighbours, WordLists, build_regular_gr
 CLASS_STEPS = 8
 """A: steps from a hidden class to any other point, so that a name comes out as a name."""
 _POINTS_PER_TASK = 512
-Balls = npt.NDArray[np.uint64]
-"""Balls (k + 1, m / 64) of 0 to k steps about one point, as bits."""
 
 
 class StepOptions(NamedTuple):
@@ -119,7 +114,7 @@ class StepGraph(WriteOnce):
 
         def visit(first: int) -> None:
             stop = min(first + _POINTS_PER_TASK, self.word_count)
-            _count_levels(self.neighbours, first, counts[first:stop, : self.reach])
+            count_levels(self.neighbours, first, counts[first:stop, : self.reach])
 
         parallel_map(visit, range(0, self.word_count, _POINTS_PER_TASK))
         words = counts[: self.word_count]
@@ -140,7 +135,7 @@ class StepGraph(WriteOnce):
 
     def _search(self, point: int, levels: npt.NDArray[np.uint8]) -> None:
         """Write the steps (m,) from one word to all words."""
-        # Not by `mark_balls`: to load compiled code takes longer than the few searches of a command do here.
+        # Not by `expand_point`: to load compiled code takes longer than the few searches of a command do here.
         levels[:] = self.reach
         levels[point] = 0
         ring = np.array([point])
@@ -165,49 +160,40 @@ class StepGraph(WriteOnce):
 
 
 @compile_loop
-def mark_balls(  # pragma: no cover - compiled
-    neighbours: Neighbours, source: int, depth: int, balls: Balls, queue: npt.NDArray[np.int32], ends: IntArray
-) -> None:
-    """Mark the balls of 0 to ``depth`` steps about a point.
+def expand_point(
+    neighbours: Neighbours, point: int, is_new: npt.NDArray[np.uint8], queue: npt.NDArray[np.int32], found: int
+) -> int:  # pragma: no cover - compiled
+    """Add the new neighbours of a point to a breadth-first search, and return how many points it has found.
 
     Args:
         neighbours: (m, c).
-        source: the point.
-        depth: at least 0.
-        balls: (depth + 1, m / 64) or more, written.
-        queue: (m + 1,) the points of the last ball, in the order in which they are found; written.
-        ends: (depth + 1,) or more: of each ball in the queue, its size; written.
+        point: one that was found.
+        is_new: (m,) 0 where a point was found, else 1; written.
+        queue: (m + 1,) the points found, in their order; written.
+        found: how many these are.
     """
-    for k in range(balls.shape[1]):  # numba would compile the error messages of a copied slice for a second
-        balls[0, k] = np.uint64(0)
-    balls[0, source >> 6] = np.uint64(1) << np.uint64(source & 63)
-    queue[0] = source
-    ends[0] = 1
-    start = 0
-    for step in range(1, depth + 1):
-        ball = balls[step]
-        for k in range(ball.size):
-            ball[k] = balls[step - 1, k]
-        end = ends[step - 1]
-        for place in range(start, ends[step - 1]):
-            for k in range(neighbours.shape[1]):
-                point = neighbours[queue[place], k]
-                seen = ball[point >> 6]
-                ball[point >> 6] = seen | np.uint64(1) << np.uint64(point & 63)
-                # No branch, which a processor would guess wrong half of the time: what is not new is overwritten.
-                queue[end] = point
-                end += np.int64(~(seen >> np.uint64(point & 63)) & np.uint64(1))
-        start = ends[step - 1]
-        ends[step] = end
+    end = np.uint32(found)  # unsigned, so that numba looks for no negative indices: a third of the time
+    for k in range(neighbours.shape[1]):
+        # No branch, which a processor would guess wrong half of the time: what is not new is overwritten.
+        neighbour = np.uint32(neighbours[np.uint32(point), k])
+        queue[end] = neighbour
+        end += np.uint32(is_new[neighbour])
+        is_new[neighbour] = 0
+    return int(end)
 
 
 @compile_loop
-def _count_levels(neighbours: Neighbours, first: int, counts: IntArray) -> None:  # pragma: no cover - compiled
+def count_levels(neighbours: Neighbours, first: int, counts: IntArray) -> None:  # pragma: no cover - compiled
     """Write how many points (k, L) are at 0 to L - 1 steps from each of k points."""
-    count, levels = neighbours.shape[0], counts.shape[1]
-    balls = np.empty((levels, (count + 63) // 64), dtype=np.uint64)
-    queue, ends = np.empty(count + 1, dtype=np.int32), np.empty(levels, dtype=np.int64)
-    for i in range(counts.shape[0]):
-        mark_balls(neighbours, first + i, levels - 1, balls, queue, ends)
-        for k in range(levels):
-            counts[i, k] = ends[k] - (ends[k - 1] if k > 0 else 0)
+    is_new, queue = np.empty(len(neighbours), dtype=np.uint8), np.empty(len(neighbours) + 1, dtype=np.int32)
+    for i in range(len(counts)):
+        is_new[:] = 1
+        is_new[first + i] = 0
+        queue[0], head, found = first + i, 0, 1
+        counts[i, 0] = 1
+        for level in range(1, counts.shape[1]):
+            end = found
+            while head < end:
+                found = expand_point(neighbours, queue[head], is_new, queue, found)
+                head += 1
+            counts[i, level] = found - end

@@ -5,8 +5,10 @@ With r_k = exp(-s min(k, gamma)) and N_k(x) the number of points at k steps from
     P(y|x) = r_d(x,y) / Z(x),        Z(x) = sum over k of N_k(x) r_k
 
 *What is drawn.* The table of x gives each point at k steps T_k(x) = F + floor((2^62 - n F) r_k / Z(x)), and itself
-besides what is left of 2^62. One number below 2^62 names a ring, then the place of a point among those of the ring in
-the order of their numbers.
+besides what is left of 2^62. One number below 2^62 names a ring, then the place of a point in it: nearer than reach, in
+the order in which a search finds the points, which goes no further than it must. Of the m points of words, b are nearer
+than reach, and the place p < m - b of one at reach is its number where that point is none of the b; where it is the
+j-th of them, p becomes m - b + j, until it is none. (No two places meet: each number from m - b on follows one.)
 
 *What it spends*, exactly, by the very entries of these tables. An output y is at steps j from x and k from x' that
 differ by d(x, x') at most, and entries fall as steps grow, so that the loss of a pair joined by an edge is at most::
@@ -36,7 +38,7 @@ from deniable.core.parallel import Result, compile_loop, parallel_map
 from deniable.core.randomness import Streams
 from deniable.space.regular_graph import Neighbours
 from deniable.space.space import PointNumbers, Space
-from deniable.space.steps import StepGraph, mark_balls
+from deniable.space.steps import StepGraph, expand_point
 from deniable.words.laws.kernel import ExponentialKernel
 from deniable.words.laws.law import (
     ExactEpsilon,
@@ -321,14 +323,6 @@ def _compute_entries(graph: StepGraph, decays: FloatArray, normalisers: FloatArr
 
 
 @compile_loop
-def _count_bits(word: np.uint64) -> np.int64:  # pragma: no cover - compiled
-    word -= (word >> np.uint64(1)) & np.uint64(0x5555555555555555)
-    word = (word & np.uint64(0x3333333333333333)) + ((word >> np.uint64(2)) & np.uint64(0x3333333333333333))
-    word = (word + (word >> np.uint64(4))) & np.uint64(0x0F0F0F0F0F0F0F0F)
-    return np.int64((word * np.uint64(0x0101010101010101)) >> np.uint64(56))
-
-
-@compile_loop
 def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no cover - compiled
     neighbours: Neighbours,
     counts: IntArray,
@@ -351,19 +345,19 @@ def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no co
         bits: (N,) of each token, of which the upper 62 are used.
         out: (N,).
     """
-    words, reach = neighbours.shape[0], counts.shape[1] - 2
-    size = (words + 63) // 64
-    balls = np.zeros((reach + 1, size), dtype=np.uint64)
-    rings, sums = np.empty((reach + 1, size), dtype=np.uint64), np.empty((reach + 1, size + 1), dtype=np.int64)
-    queue, ball_ends = np.empty(words + 1, dtype=np.int32), np.empty(reach + 1, dtype=np.int64)
-    for i in range(starts.size - 1):
+    words, reach = len(neighbours), counts.shape[1] - 2
+    is_new, queue = np.empty(words, dtype=np.uint8), np.empty(words + 1, dtype=np.int32)
+    places = np.empty(words, dtype=np.int32)
+    for i in range(len(starts) - 1):
         x = grouped[starts[i]]
-        searched, summed = 0, np.zeros(reach + 1, dtype=np.bool_)
+        ball = counts[x, :reach].sum()
+        head, found, has_places = 0, 0, False
         for token in order[starts[i] : starts[i + 1]]:
             value = np.int64(bits[token] >> np.uint64(2))
-            ring = 0
+            ring, inner = 0, 0
             while value >= counts[x, ring] * entries[x, ring]:
                 value -= counts[x, ring] * entries[x, ring]
+                inner += counts[x, ring]
                 ring += 1
             place = value // entries[x, ring]
             if ring == 0:
@@ -372,29 +366,24 @@ def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no co
                 out[token] = place if place < x else place + 1
             elif ring > reach:
                 out[token] = words + place
-            elif ring == 1 and reach > 1:
+            elif ring == 1 < reach:
                 out[token] = neighbours[x, place]
             else:
-                depth = min(ring, reach - 1)
-                if searched < depth:
-                    mark_balls(neighbours, x, depth, balls, queue, ball_ends)
-                    searched = depth
-                if not summed[ring]:
-                    summed[ring] = True
-                    sums[ring, 0] = 0
-                    for k in range(size):
-                        members = ~balls[depth, k] if ring == reach else balls[ring, k] & ~balls[ring - 1, k]
-                        rings[ring, k] = members
-                        sums[ring, k + 1] = sums[ring, k] + _count_bits(members)
-                low, high = 0, size - 1
-                while low < high:
-                    middle = (low + high) // 2
-                    if sums[ring, middle + 1] <= place:
-                        low = middle + 1
-                    else:
-                        high = middle
-                members = rings[ring, low]
-                for _ in range(place - sums[ring, low]):
-                    members &= members - np.uint64(1)
-                lowest = members & (~members + np.uint64(1))
-                out[token] = 64 * low + _count_bits(lowest - np.uint64(1))
+                if found == 0:
+                    is_new[:] = 1
+                    is_new[x] = 0
+                    queue[0], found = x, 1
+                needed = ball if ring == reach else inner + place + 1
+                while found < needed:
+                    found = expand_point(neighbours, queue[head], is_new, queue, found)
+                    head += 1
+                if ring < reach:
+                    out[token] = queue[inner + place]
+                    continue
+                if not has_places:
+                    has_places = True
+                    for k in range(ball):
+                        places[queue[k]] = k
+                while is_new[place] == 0:
+                    place = words - ball + places[place]
+                out[token] = place
