@@ -205,7 +205,9 @@ def fold_word(word: str) -> str:
     Invisible format characters (zero-width, soft hyphen, direction marks) are dropped.
     """
     if not word.isascii():
-        word = "".join(letter for letter in word if unicodedata.category(letter) != "Cf")
+        for letter in set(word):
+            if unicodedata.category(letter) == "Cf":
+                word = word.replace(letter, "")
         word = unicodedata.normalize("NFC", word.replace("’", "'"))
         return unicodedata.normalize("NFC", word.lower())
     return word.lower()
