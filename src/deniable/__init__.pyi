@@ -4,13 +4,12 @@ from . import published as published
 from . import rewriting as rewriting
 from . import texts as texts
 from . import tune as tune
+from .accounting.training import TrainingPlan as TrainingPlan
 from .auditing.black_box import audit as audit
 from .auditing.training.audit import audit_training as audit_training
 from .auditing.training.facts import TrainingFacts as TrainingFacts
 from .auditing.training.facts import collect_training_facts as collect_training_facts
-from .auditing.training.observation import TrainingPlan as TrainingPlan
 from .auditing.training.observation import TrainingStep as TrainingStep
-from .auditing.training.opacus import OpacusWatch as OpacusWatch
 from .auditing.verification import verify as verify
 from .checking.certificate_check import CertificateCheck as CertificateCheck
 from .checking.certificate_check import check_certificate as check_certificate
@@ -21,11 +20,11 @@ from .core.errors import DeniableError as DeniableError
 from .core.errors import InputError as InputError
 from .core.errors import NotTractable as NotTractable
 from .core.errors import PersonsMissing as PersonsMissing
-from .core.evidence import Verdict as Verdict
-from .core.evidence import Witness as Witness
-from .core.guarantees import ApproxDP as ApproxDP
-from .core.guarantees import MetricDP as MetricDP
-from .core.guarantees import PureDP as PureDP
+from .core.guarantees import Guarantee as Guarantee
+from .core.guarantees import Verdict as Verdict
+from .core.guarantees import Witness as Witness
+from .engines.opacus import OpacusWatch as OpacusWatch
+from .engines.sklearn import TextPrivatizer as TextPrivatizer
 from .ledger.ledger import Ledger as Ledger
 from .ledger.ledger import create_ledger as create_ledger
 from .persons.release import SyntheticRelease as SyntheticRelease
@@ -41,7 +40,6 @@ from .space.word_classes import WordClass as WordClass
 from .text.batches import Released as Released
 from .text.batches import Tally as Tally
 from .text.certificate import Certificate as Certificate
-from .text.privatizer import TextPrivatizer as TextPrivatizer
 from .text.release import Release as Release
 from .vectors.domains import Box as Box
 from .vectors.domains import L1Ball as L1Ball
@@ -51,8 +49,8 @@ from .vectors.laplace import Laplace as Laplace
 from .vectors.mechanism import VectorMechanism as VectorMechanism
 from .words import laws as laws
 from .words.mechanism import WordMechanism as WordMechanism
+from .words.mechanism import recovery as recovery
 from .words.prior import Prior as Prior
 from .words.prior import read_prior as read_prior
-from .words.recovery import recovery as recovery
 
 __version__: str

@@ -1,4 +1,4 @@
-"""What is refused, in one line with the value: parameters, calls, lists of names, and packages that are missing."""
+"""What is refused, in one line with the value: parameters, calls, and packages that are missing."""
 
 import functools
 import inspect
@@ -10,11 +10,8 @@ from fractions import Fraction
 
 import numpy as np
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.core.arguments import bind_arguments, refuse_wrong_calls
 from deniable.core.classes import WriteOnce, get_picklable_state, is_builtin_class
 from deniable.core.errors import (
     check_count,
@@ -22,11 +19,10 @@ from deniable.core.errors import (
     check_number_within,
     check_positive,
     escape_unprintable,
+    import_extra,
     is_interruption,
     make_parameter_error,
 )
-from deniable.core.extras import import_extra
-from deniable.core.value_lists import format_list, parse_distinct_names, parse_list
 from tests.refusals import refuses
 
 
@@ -106,44 +102,6 @@ def test_what_is_no_such_number_is_refused(check, domain, values):
             check("TEM", "epsilon", value)
 
 
-@refuse_wrong_calls
-def play(piece, tempo="slow", *, volume, pedal=False):
-    """Return what was asked for."""
-    return piece, tempo, volume, pedal
-
-
-def test_a_call_that_fits_is_made():
-    """Arguments arrive as they were given, by position and by name; options without a parameter keep their names."""
-    assert play("waltz", volume=3) == ("waltz", "slow", 3, False)
-    assert play(piece="waltz", volume=3, tempo="fast", pedal=True) == ("waltz", "fast", 3, True)
-    assert (play.__name__, play.__doc__) == ("play", "Return what was asked for.")
-    assert pickle.loads(pickle.dumps(play)) is play
-
-    def build(first, second=2, **options):
-        return first, second, options
-
-    bound = bind_arguments("build", inspect.signature(build), [1], {"colour": "red"})
-    assert bound == {"first": 1, "second": 2, "colour": "red"}
-
-
-@pytest.mark.parametrize(
-    ("call", "meant"),
-    [
-        (lambda: play("waltz", "fast", 3, True), "write play(piece, tempo, volume=3, pedal=True)."),
-        (lambda: play("waltz"), "play needs volume: write play(piece, volume=...)."),
-        (play, "play needs piece and volume: write play(piece, volume=...)."),
-        (lambda: play("waltz", loud=3), "'loud'. Its parameters: piece, tempo, volume, pedal."),
-        (lambda: play("waltz", volume=3, piece="x"), "'piece'"),
-        (lambda: play(1, 2, 3, 4, 5), "Its parameters: piece"),
-        (lambda: play("waltz", "fast", "x" * 999), f"volume='{'x' * 97} ... {'x' * 96}')."),
-    ],
-)
-def test_a_call_that_does_not_fit(call, meant):
-    """What is missing, unknown, given twice or without its name is said in one line, with the call that was meant."""
-    with refuses(meant):
-        call()
-
-
 def test_optional_packages(tmp_path, monkeypatch):
     """A module is imported where it is; a missing one is named with its extra, a broken one is not called missing."""
     assert import_extra("inspect", "This", "measure") is inspect
@@ -156,31 +114,6 @@ def test_optional_packages(tmp_path, monkeypatch):
     monkeypatch.syspath_prepend(tmp_path)
     with refuses("no_such_dependency", ModuleNotFoundError):
         import_extra("broken_package", "This", "measure")
-
-
-NAMES = st.text(st.characters(exclude_categories=["Cs"], exclude_characters="\0"), min_size=1, max_size=6)
-
-
-@settings(max_examples=30)
-@given(st.lists(NAMES, max_size=5))
-def test_lists_are_read_back(names):
-    """Any names, with commas, quotes and line breaks too, are read as they were written."""
-    assert parse_list("--columns", format_list(names)) == tuple(names)
-    distinct = tuple(dict.fromkeys(filter(None, map(str.strip, names))))
-    assert not distinct or parse_distinct_names("--classes", format_list(distinct)) == distinct
-
-
-def test_distinct_names():
-    """Names stand between commas as in a line of a csv, without white space around them."""
-    assert parse_distinct_names("--classes", ' "a,b", c d , " e "') == ("a,b", "c d", "e")
-    assert parse_distinct_names("--classes", '"say ""no""",5" disk') == ('say "no"', '5" disk')
-
-
-@pytest.mark.parametrize("text", ["", "a,", "a,,b", 'a,"",b', 'a," ",b', "a,b, a", '"a,b', "a\nb"])
-def test_refused_lists(text):
-    """A list with an empty or repeated name, an open quote or a line break is refused in one line."""
-    with refuses("--classes"):
-        parse_distinct_names("--classes", text)
 
 
 class Point(WriteOnce):

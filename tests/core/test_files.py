@@ -16,8 +16,7 @@ import pytest
 import zstandard
 
 import deniable as dn
-from deniable.core.files import check_outputs, find_free_path, open_input, open_outputs
-from deniable.core.locks import lock_folder, try_lock
+from deniable.core.files import check_outputs, open_input, open_outputs
 from tests.commands import run
 from tests.refusals import refuses
 
@@ -175,11 +174,14 @@ def files(tmp_path, monkeypatch):
 
 @pytest.mark.usefixtures("files")
 def test_an_output_that_is_read():
-    """Whatever both are called, and in whatever folder that is read it stands: it is not written."""
-    for read in ("read", "./read", "folder/../read", "link", "hard", "folder", "deep"):
-        for output in ("read", "folder/../read", "link", "hard", "folder/sub/down/one"):
-            with refuses(repr(output)):
-                check_outputs(["new", output], [None, "other", read], force=True)
+    """Whatever both are called, and where it is in a folder that is read: it is not written."""
+    pairs = [
+        (read, output) for read in ("read", "./read", "link", "hard") for output in ("folder/../read", "link", "hard")
+    ]
+    pairs += [("deep", "folder/sub/down/one"), ("folder/sub", "deep/down/one"), ("read", "folder/sub/down/one")]
+    for read, output in pairs:
+        with refuses(repr(output)):
+            check_outputs(["new", output], [None, "other", read], force=True)
         check_outputs(["new", "folder/new"], [read, "folder", None], force=True)
     check_outputs(["new"], ["read"], force=False, intermediates=["other"])  # a checkpoint may exist, but not be read
     with refuses("'hard'"):
@@ -216,41 +218,18 @@ except ValueError as error:
     assert done.returncode == 3
 
 
-def test_free_paths(tmp_path):
-    """A path at which nothing is stays; else a number goes before its endings, or at the end where it has none."""
-    for name, numbered in (("a.private.csv", "a-{}.private.csv"), (".key", ".key-{}"), ("key", "key-{}")):
-        for free in (name, numbered.format(2), numbered.format(3)):
-            assert find_free_path(str(tmp_path / name)) == str(tmp_path / free)
-            (tmp_path / free).touch()
-
-
-def test_one_holds_a_lock(tmp_path):
-    """A second opening of a file cannot lock it while the first one does, and can afterwards; a closed one cannot."""
-    path = tmp_path / "file"
-    path.touch()
-    first, second = (os.open(path, os.O_RDONLY) for _ in range(2))
-    assert (try_lock(first), try_lock(second)) == (True, False)
-    os.close(first)
-    assert try_lock(second) is True
-    os.close(second)
-    assert try_lock(second) is None
-
-
-def test_a_lock_ends_with_its_process(tmp_path):
-    """A process that is killed leaves no lock on a folder, and an unfinished output that the next run removes."""
-    program = f"""
-import os, pathlib, signal
+def test_a_run_that_is_killed(tmp_path):
+    """A process that is killed leaves a hidden file that nobody else can open; the next run removes it."""
+    program = """
+import os, signal
 from deniable.core.files import open_outputs
-from deniable.core.locks import lock_folder
-with lock_folder(pathlib.Path({str(tmp_path)!r})) as is_free, open_outputs("out.csv", force=False):
-    os.kill(os.getpid(), signal.SIGKILL if is_free else signal.SIGTERM)
+with open_outputs("out.csv", force=False):
+    os.kill(os.getpid(), signal.SIGKILL)
 """
     command = [sys.executable, "-c", program]
     assert subprocess.run(command, cwd=tmp_path, check=False).returncode == -signal.SIGKILL
-    assert [path.suffix for path in tmp_path.iterdir()] == [".part"]
-    with lock_folder(tmp_path) as is_free:
-        assert is_free
-        assert subprocess.run(command, cwd=tmp_path, check=False).returncode == -signal.SIGTERM
-    with open_outputs(str(tmp_path / "out.csv"), force=False):
-        pass
+    (part,) = tmp_path.iterdir()
+    assert (part.suffix, mode(part)) == (".part", 0o600)
+    with open_outputs(str(tmp_path / "out.csv"), force=False) as (stream,):
+        stream.write(b"new")
     assert [path.name for path in tmp_path.iterdir()] == ["out.csv"]

@@ -1,18 +1,18 @@
-"""Outputs that appear whole and together or not at all, whatever fails, with their seal or without an old one."""
+"""Outputs that appear whole and together or not at all, whatever fails, and never beside an old signature."""
 
 import contextlib
 import errno
-import hashlib
 import io
 import os
+import subprocess
 import sys
 from pathlib import Path
 from unittest import mock
 
 import pytest
 
-from deniable.core import files
-from deniable.core.files import NewFile, NoSeal, Seal, create_files, hash_file, open_outputs, record_published
+from deniable.core.files import open_outputs
+from deniable.core.parts import record_published, write_whole
 from tests.refusals import refuses
 
 NAMES = ("c.json", "out.csv")
@@ -23,9 +23,9 @@ def list_contents(folder):
     return {path.name: path.read_bytes() for path in folder.iterdir()}
 
 
-def publish(*paths, force=True, seal=None, failure=None):
+def publish(*paths, force=True, remove=None, failure=None):
     """Write outputs, and fail in the block where there is a failure."""
-    with open_outputs(*map(str, paths), force=force, seal=seal) as streams:
+    with open_outputs(*map(str, paths), force=force, remove=remove and str(remove)) as streams:
         for stream in streams:
             stream.write(b"new")
         if failure is not None:
@@ -85,10 +85,10 @@ def test_outputs_that_fail_when_they_appear(old, tmp_path, monkeypatch, number):
 
 
 def test_a_disk_that_refuses_new_names(old, tmp_path, monkeypatch):
-    """Old files that were put aside come back by links where nothing can be renamed any more."""
+    """Old files that were put aside stay in their hidden files where nothing can be renamed any more."""
     with failing_renames(monkeypatch, 3, OSError(errno.EROFS, "read only"), until=99):
         publish(*old)
-    assert list_contents(tmp_path) == OLD
+    assert [*list_contents(tmp_path).values()] == [b"old", b"old"]
 
 
 def test_what_is_put_aside_is_not_taken_for_dead(old, tmp_path, monkeypatch):
@@ -128,88 +128,59 @@ def test_standard_output_is_written_at_the_end(tmp_path, monkeypatch):
     assert list(list_contents(tmp_path)) == ["c.json"]
 
 
-@pytest.mark.parametrize("suffix", ["", ".gz", ".zst"])
-def test_a_seal(tmp_path, monkeypatch, suffix):
-    """A seal is made of the digests of the files as they are on disk, of standard output too, and appears with them."""
-    sink = io.BytesIO()
-    monkeypatch.setattr("sys.stdout", io.TextIOWrapper(sink))
-    paths = [tmp_path / f"a{suffix}", tmp_path / "b"]
-    publish(*paths, "-", force=False, seal=Seal(str(tmp_path / "seal"), b"".join))
-    digests = [*map(hash_file, paths), hashlib.sha256(sink.getvalue()).digest()]
-    assert sink.getvalue() == b"new"
-    assert (tmp_path / "seal").read_bytes() == b"".join(digests)
-    assert {*list_contents(tmp_path)} == {f"a{suffix}", "b", "seal"}
-
-
-@pytest.mark.parametrize("at", ["block", "seal", "exists"])
-def test_nothing_is_left_of_a_sealed_output_that_fails(tmp_path, at):
-    """Where the block or the seal fails, or the seal's file exists, neither the outputs nor the seal appear."""
-
-    def encode(digests):
-        raise ValueError(digests[0].hex())
-
-    seal, failure = Seal(str(tmp_path / "seal"), encode), RuntimeError() if at == "block" else None
-    before = {"seal": b"old"} if at == "exists" else {}
-    for name, content in before.items():
-        (tmp_path / name).write_bytes(content)
-    with pytest.raises((ValueError, RuntimeError)):
-        publish(tmp_path / "a", force=False, seal=seal, failure=failure)
-    assert list_contents(tmp_path) == before
-
-
 @pytest.fixture
-def no_seal(tmp_path):
-    """Return the seal that the next run lacks, beside that of an earlier one."""
-    (tmp_path / "seal").write_bytes(b"old seal")
-    return NoSeal(str(tmp_path / "seal"), lambda path: path.is_file() and path.read_bytes() == b"old seal")
+def stale(tmp_path):
+    """Return the path of a file that must not be there beside the new ones."""
+    (tmp_path / "stale").write_bytes(b"stale")
+    return tmp_path / "stale"
 
 
-def test_a_stale_seal_goes(old, no_seal, tmp_path):
-    """Outputs without a seal take away that of earlier ones, by force alone where these are gone; no other file."""
-    publish(*old, seal=no_seal)
+def test_a_stale_file_goes(old, stale, tmp_path):
+    """What must not be beside new outputs is gone when they are there, and only by force, also where they are new."""
+    publish(*old, remove=stale)
     assert list_contents(tmp_path) == dict.fromkeys(NAMES, b"new")
-    (tmp_path / "seal").write_bytes(b"a file of the user")
-    publish(*old, seal=no_seal)
-    assert list_contents(tmp_path)["seal"] == b"a file of the user"
-    (tmp_path / "seal").write_bytes(b"old seal")
+    publish(*old, remove=stale)
+    stale.write_bytes(b"stale")
     for path in old:
         path.unlink()
-    with refuses(tmp_path / "seal"):
-        publish(*old, force=False, seal=no_seal)
-    assert list_contents(tmp_path) == {"seal": b"old seal"}
-    publish(*old, seal=no_seal)
-    assert list_contents(tmp_path) == dict.fromkeys(NAMES, b"new")
+    with refuses(stale):
+        publish(*old, force=False, remove=stale)
+    assert list_contents(tmp_path) == {"stale": b"stale"}
+    publish(old[0], remove=stale)
+    assert list_contents(tmp_path) == {NAMES[0]: b"new"}
 
 
 @pytest.mark.parametrize("number", [0, 1, 4, 5])
-def test_no_new_output_stands_beside_a_stale_seal(old, no_seal, tmp_path, monkeypatch, number):
-    """The seal is put aside before the first output appears; whatever fails, all that stood there is back."""
+def test_no_new_output_stands_beside_a_stale_file(old, stale, tmp_path, monkeypatch, number):
+    """It is put aside before the first output appears; whatever fails, all that stood there is back."""
     before, seen, replace = list_contents(tmp_path), [], Path.replace
 
     def watch(path, target):
-        seen.append((tmp_path / "seal").exists())
+        seen.append(stale.exists())
         if len(seen) == number:
             raise OSError(errno.EIO, "lost")
         return replace(path, target)
 
     monkeypatch.setattr(Path, "replace", watch)
     with pytest.raises((OSError, RuntimeError)):
-        publish(*old, seal=no_seal, failure=None if number else RuntimeError())
+        publish(*old, remove=stale, failure=None if number else RuntimeError())
     assert list_contents(tmp_path) == before
     assert not any(seen[1:number])
 
 
 def test_what_dead_runs_have_left_is_removed(tmp_path):
-    """The next run of an output removes what a killed one has left of it, and nothing of other outputs."""
-    dead = [".out.csv.0123abcd.part", ".out.csv.certificate.json.0123abcd.part"]
-    others = [".other.csv.0123abcd.part", ".out.csv.0123ABCD.part", ".out.csv.part", ".out.csv.0123abcde.part", "out.0"]
-    for name in [*dead, *others]:
+    """A run removes what runs that have ended left of the same outputs, and nothing of others or of other names."""
+    process = subprocess.Popen(["true"])
+    process.wait()
+    dead = [f".out.csv.{process.pid}.0123abcd.part", f".out.csv.certificate.json.{process.pid}.0123abcd.part"]
+    living = [f".out.csv.{number}.0123abcd.part" for number in (os.getpid(), 1)]
+    others = [f".other.csv.{process.pid}.0123abcd.part", f".out.csv.{process.pid}.0123ABCD.part", ".out.csv.part"]
+    for name in [*dead, *living, *others]:
         (tmp_path / name).write_bytes(b"x")
-    (tmp_path / ".out.csv.aaaaaaaa.part").mkdir()
-    (tmp_path / ".out.csv.bbbbbbbb.part").symlink_to(tmp_path / "out.0")
+    (tmp_path / f".out.csv.{process.pid}.aaaaaaaa.part").mkdir()
     publish(tmp_path / "out.csv", tmp_path / "out.csv.certificate.json")
-    left = {".out.csv.aaaaaaaa.part", ".out.csv.bbbbbbbb.part", "out.csv", "out.csv.certificate.json"}
-    assert {path.name for path in tmp_path.iterdir()} == {*others, *left}
+    left = {f".out.csv.{process.pid}.aaaaaaaa.part", "out.csv", "out.csv.certificate.json"}
+    assert {path.name for path in tmp_path.iterdir()} == {*others, *living, *left}
 
 
 def test_what_a_living_run_writes_is_left(tmp_path):
@@ -222,66 +193,45 @@ def test_what_a_living_run_writes_is_left(tmp_path):
     assert list_contents(tmp_path) == {"out.csv": b"slow"}
 
 
-def test_locks_that_fail(tmp_path, monkeypatch):
-    """A file that another run removes before it is locked is made anew; without locks nothing is taken for dead."""
-    answers, try_lock = [False, True, True], files.try_lock
-
-    def lock(descriptor):
-        answer = answers.pop(0)
-        if len(answers) == 1:
-            (part,) = tmp_path.glob(".*.part")
-            part.unlink()
-        return answer and try_lock(descriptor)
-
-    monkeypatch.setattr(files, "try_lock", lock)
-    publish(tmp_path / "out.csv")
-    assert (answers, list_contents(tmp_path)) == ([], {"out.csv": b"new"})
-    monkeypatch.setattr(files, "try_lock", lambda _: None)
-    (tmp_path / ".out.csv.0123abcd.part").write_bytes(b"x")
-    publish(tmp_path / "out.csv")
-    assert (tmp_path / ".out.csv.0123abcd.part").exists()
-
-
-def test_what_is_recorded(old, tmp_path):
+def test_what_is_recorded(old, tmp_path, monkeypatch):
     """Outputs are recorded when they are there for good, those of a failure never."""
     paths = []
     with record_published(paths):
         publish(*old)
         with refuses("1", ValueError):
             publish(tmp_path / "x", failure=ValueError("1"))
-        create_files(NewFile(tmp_path / "key", b"secret"))
+        with failing_renames(monkeypatch, 4, KeyboardInterrupt(), is_late=True):
+            publish(*old)
+        with failing_renames(monkeypatch, 1, KeyboardInterrupt(), is_late=True):
+            publish(tmp_path / "single")
     publish(*old)
-    assert paths == [*map(str, old), str(tmp_path / "key")]
+    assert paths == [*map(str, old), str(tmp_path / "single")]
 
 
-def test_new_files(tmp_path, monkeypatch):
-    """New files appear all or none, never in the place of another, also where a file system has no links."""
-    first, second = NewFile(tmp_path / "a", b"1"), NewFile(tmp_path / "b", b"2", 0o644)
-    (tmp_path / "b").symlink_to("nowhere")
-    with pytest.raises(FileExistsError):
-        create_files(first, second)
-    (tmp_path / "b").unlink()
-    monkeypatch.setattr(os, "link", mock.Mock(side_effect=PermissionError(errno.EPERM, "no links")))
-    create_files(first, second)
-    assert list_contents(tmp_path) == {"a": b"1", "b": b"2"}
-    assert (tmp_path / "a").stat().st_mode & 0o777 == 0o600
-    with pytest.raises(FileExistsError):
-        create_files(NewFile(tmp_path / "c", b"3"), first)
-    assert not (tmp_path / "c").exists()
+@pytest.mark.parametrize("has_links", [True, False])
+def test_a_name_that_is_taken_meanwhile(tmp_path, monkeypatch, has_links):
+    """Without force no output takes a name that another process gave to a file in the meantime, where links are."""
+    paths = [tmp_path / name for name in NAMES]
+    if not has_links:
+        monkeypatch.setattr(os, "link", mock.Mock(side_effect=PermissionError(errno.EPERM, "no links")))
+    with (
+        refuses(paths[1]) if has_links else contextlib.nullcontext(),
+        open_outputs(*map(str, paths), force=False) as streams,
+    ):
+        for stream in streams:
+            stream.write(b"new")
+        if has_links:
+            paths[1].write_bytes(b"other")
+    assert list_contents(tmp_path) == ({NAMES[1]: b"other"} if has_links else dict.fromkeys(NAMES, b"new"))
 
 
-@pytest.mark.parametrize("number", [1, 2])
-def test_new_files_that_fail(tmp_path, monkeypatch, number):
-    """Where one of two files cannot get its name, neither is there."""
-    link, calls = os.link, []
-
-    def failing(old, new):
-        calls.append(new)
-        if len(calls) == number:
-            raise KeyboardInterrupt
-        link(old, new)
-
-    monkeypatch.setattr(os, "link", failing)
-    with pytest.raises(KeyboardInterrupt):
-        create_files(NewFile(tmp_path / "a", b"1"), NewFile(tmp_path / "b", b"2"))
-    assert list(tmp_path.iterdir()) == []
+def test_a_file_written_whole(tmp_path, monkeypatch):
+    """A file is its owner's alone and replaces another in one step; where that fails, the old one stays."""
+    path = tmp_path / "file"
+    for content in (b"old", b"new"):
+        write_whole(path, content[:1], memoryview(content)[1:])
+        assert list_contents(tmp_path) == {"file": content}
+    assert path.stat().st_mode & 0o777 == 0o600
+    with failing_renames(monkeypatch, 1, OSError(errno.ENOSPC, "full")):
+        write_whole(path, b"later")
+    assert list_contents(tmp_path) == {"file": b"new"}

@@ -16,9 +16,17 @@ from hypothesis import strategies as st
 from hypothesis.extra import numpy as st_numpy
 from pyarrow import orc, parquet
 
-from deniable.core.archives import limit_expansion, limit_reader, open_archive, read_array, read_member
-from deniable.core.contents import START_BYTES, describe_content, find_marked_encoding, guess_wide_encoding
-from deniable.core.strict_json import MAX_INTEGER, JsonLimits, parse_strict_json
+from deniable.core.archives import (
+    MAX_INTEGER,
+    JsonLimits,
+    limit_expansion,
+    limit_reader,
+    open_archive,
+    parse_strict_json,
+    read_array,
+    read_member,
+)
+from deniable.text.tables.copied_columns import START_BYTES, describe_content, find_marked_encoding, guess_wide_encoding
 from tests.refusals import refuses
 
 ARRAYS = {

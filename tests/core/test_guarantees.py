@@ -10,14 +10,13 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import STATUSES, encode_guarantee, find_weakest_status, is_proved
+from deniable.core.guarantees import STATUSES, find_weakest_status, is_proved, limit_status
 from tests.refusals import refuses
 
-METRIC = dn.MetricDP(2.0, "euclidean", "Theorem A")
-PURE = dn.PureDP(12.345678, "Theorem E")
-APPROXIMATE = dn.ApproxDP(3.0, 1e-6, "Theorem F")
-KINDS = pytest.mark.parametrize("guarantee", [METRIC, PURE, APPROXIMATE], ids=lambda one: type(one).__name__)
+METRIC = dn.Guarantee.of_words(2.0, "euclidean", "Theorem A")
+PURE = dn.Guarantee(12.345678, "Theorem E")
+APPROXIMATE = dn.Guarantee(3.0, "Theorem F", delta=1e-6)
+KINDS = pytest.mark.parametrize("guarantee", [METRIC, PURE, APPROXIMATE], ids=lambda one: one.kind)
 
 
 @KINDS
@@ -33,7 +32,17 @@ def test_guarantees_are_records(guarantee):
         ("word", "any two words") if is_of_words else ("record", "any two values")
     )
     for one in (guarantee, dataclasses.replace(guarantee, unit="person")):
-        assert encode_guarantee(one) == {"kind": type(one).__name__, **dataclasses.asdict(one)}
+        fields = dataclasses.asdict(one)
+        stated = {name: fields[name] for name in fields if fields[name] or name not in {"delta", "metric"}}
+        assert one.to_dict() == {"kind": one.kind, **stated}
+
+
+def test_the_kind_follows_from_delta_and_metric():
+    """Certificates name the form of differential privacy, and have a delta or a metric where the guarantee has."""
+    assert [one.kind for one in (METRIC, PURE, APPROXIMATE)] == ["MetricDP", "PureDP", "ApproxDP"]
+    assert list(PURE.to_dict()) == ["kind", "epsilon", "source", "status", "unit", "adjacency"]
+    assert APPROXIMATE.to_dict()["delta"] == 1e-6
+    assert METRIC.to_dict()["metric"] == "euclidean"
 
 
 def test_loss_grows_with_distance():
@@ -46,7 +55,7 @@ def test_composition(guarantee):
     """Epsilons and deltas add up, the source names both theorems, and the status is that of the worse part."""
     both = guarantee.compose(dataclasses.replace(guarantee, epsilon=0.5, source="Theorem G"))
     assert both.epsilon == guarantee.epsilon + 0.5
-    assert getattr(both, "delta", 0.0) == 2 * getattr(guarantee, "delta", 0.0)
+    assert both.delta == 2 * guarantee.delta
     assert both.source == f"sequential composition of ({guarantee.source}) and (Theorem G)"
     for one, other in itertools.product(("proved", "claimed", "refuted"), repeat=2):
         first, second = (dataclasses.replace(guarantee, status=status) for status in (one, other))
@@ -61,7 +70,7 @@ def test_composition(guarantee):
 def test_composition_over_two_metrics_is_refused():
     """Guarantees about different metrics do not add up."""
     with refuses("'angular'"):
-        METRIC.compose(dn.MetricDP(1.0, "angular", "Theorem D"))
+        METRIC.compose(dn.Guarantee.of_words(1.0, "angular", "Theorem D"))
 
 
 def test_short_forms():
@@ -71,8 +80,8 @@ def test_short_forms():
         "12.3457-DP",
         "(3, 1e-06)-DP",
     ]
-    assert str(dn.ApproxDP(1.00000001, 1.0000001e-6, "T")) == "(1.00001, 1.00001e-06)-DP"
-    assert str(dn.PureDP(1234567.0, "T")) == "1,234,567-DP"
+    assert str(dn.Guarantee(1.00000001, "T", delta=1.0000001e-6)) == "(1.00001, 1.00001e-06)-DP"
+    assert str(dn.Guarantee(1234567.0, "T")) == "1,234,567-DP"
 
 
 def test_statuses():
@@ -85,8 +94,8 @@ def test_statuses():
 
 
 WITNESS = dn.Witness("paris", "london", "tokyo", 1.5, math.log(8))
-PROVED = dn.Verdict(METRIC, "proved", 1.5, 1.4, 1.0, 0, WITNESS, "by hand", 0.25)
-CLOSE = dn.MetricDP(1.0000003, "euclidean", "Theorem A")
+PROVED = dn.Verdict(METRIC, "proved", "by hand", 1.5, 1.4, witness=WITNESS, seconds=0.25)
+CLOSE = dn.Guarantee.of_words(1.0000003, "euclidean", "Theorem A")
 
 
 def verdict(**fields):
@@ -140,25 +149,23 @@ def test_a_verdict_in_words(status, fields, line):
     assert lines == [f"{status}: {line}", *witness, "method: by hand; 0.2 s"]
 
 
-def test_claim_and_unused_share():
-    """Verdicts are frozen; claim and delta are those of the guarantee, the unused share that of the claim."""
+def test_a_verdict_knows_nothing_by_default():
+    """Verdicts are frozen; the claim is the guarantee's; what is not known is no bound, no sample and no witness."""
     for record, field in ((PROVED, "status"), (WITNESS, "loss")):
         with pytest.raises(dataclasses.FrozenInstanceError):
             setattr(record, field, "proved")
     assert hash(verdict()) == hash(PROVED)
-    assert (PROVED.claim, PROVED.delta, PROVED.unused_share) == (2.0, 0.0, 0.25)
-    assert verdict(epsilon=3.0).unused_share == -0.5
-    assert verdict(epsilon=math.inf).unused_share == -math.inf
-    approximate = verdict(guarantee=APPROXIMATE)
-    assert (approximate.claim, approximate.delta) == (3.0, 1e-6)
-    assert str(approximate).startswith("proved: claimed epsilon 3 and delta 1e-06, ")
+    bare = dn.Verdict(APPROXIMATE, "undecided", "nothing computed")
+    assert (bare.claim, bare.epsilon, bare.lower_bound, bare.confidence) == (3.0, math.inf, 0.0, 1.0)
+    assert (bare.samples, bare.witness, bare.seconds) == (0, None, 0.0)
+    assert str(verdict(guarantee=APPROXIMATE)).startswith("proved: claimed epsilon 3 and delta 1e-06, ")
 
 
 def test_a_verdict_as_json():
     """Its fields are a plain mapping, the witness and a verdict on rounded outputs mappings in it."""
     fields = PROVED.to_dict()
     assert fields == {
-        "guarantee": encode_guarantee(METRIC),
+        "guarantee": METRIC.to_dict(),
         "status": "proved",
         "epsilon": 1.5,
         "lower_bound": 1.4,

@@ -2,7 +2,6 @@
 
 import decimal
 import math
-from unittest import mock
 
 import mpmath
 import pytest
@@ -11,7 +10,6 @@ from hypothesis import strategies as st
 
 from deniable.core.numbers import (
     as_percent,
-    find_root,
     format_beside,
     format_exact,
     format_lower,
@@ -124,20 +122,3 @@ def test_rounded_numbers(value, digits):
     assert up <= down * (1 + 1.001 * 10.0 ** (1 - digits))
     for rounded in (down, up):
         assert float(f"{rounded:.{digits}g}") == rounded == round_down(rounded, digits) == round_up(rounded, digits)
-
-
-@pytest.mark.parametrize(
-    ("function", "root"),
-    [
-        (lambda x: x * x - 2, math.sqrt(2)),
-        (lambda x: math.exp(20 * x) - 1e6, math.log(1e6) / 20),
-        (lambda x: max(x - 0.3, 10 * (x - 0.5)), 0.3),
-        (lambda x: -1 if x < 0.123 else 1, 0.123),
-        (lambda x: x - 2, 2),
-    ],
-)
-def test_roots(function, root):
-    """The root of a function, smooth or not, is found within the tolerance, in few steps."""
-    counted = mock.Mock(side_effect=function)
-    assert find_root(counted, 0.0, 3.0, 1e-12) == pytest.approx(root, abs=2e-12)
-    assert counted.call_count < 60

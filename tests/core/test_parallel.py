@@ -11,12 +11,15 @@ import numpy as np
 import pytest
 from threadpoolctl import threadpool_info, threadpool_limits
 
-from deniable.core.parallel import compile_loop, count_cores, fold_parallel, parallel_map
-from deniable.core.progress import (
+from deniable.core.parallel import (
+    compile_loop,
+    count_cores,
     count_passes_ahead,
     expect_passes,
+    fold_parallel,
     get_progress_reporter,
     hide_progress,
+    parallel_map,
     report_progress_to,
 )
 

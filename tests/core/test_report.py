@@ -5,7 +5,6 @@ import math
 
 import deniable as dn
 from deniable.core.report import Fact, Report, Section, format_value, make_facts
-from tests.refusals import refuses
 
 REPORT = Report(
     "A model",
@@ -80,20 +79,6 @@ def test_html():
     for section in REPORT.sections:
         for fact in section.facts:
             assert all(line in page for line in (fact.label, *fact.format_lines()))
-
-
-def test_a_name_twice():
-    """Two facts that would have one place in the JSON are refused."""
-    one, two = Section("x", (Fact("a", 1),)), Section("x", (Fact("b", 1),))
-    for sections in (
-        (Section("", (Fact("a", 1), Fact("a", 2))),),
-        (Section("x", (Fact("a", 1), Fact("a", 2))),),
-        (one, two),
-        (Section("", (Fact("x", 1),)), two),
-        (Section("", (Fact("title", 1),)),),
-    ):
-        with refuses("several"):
-            Report("r", sections)
 
 
 def test_values():

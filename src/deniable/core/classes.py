@@ -21,17 +21,6 @@ def get_picklable_state(instance: object) -> dict[str, Any]:
     }
 
 
-def find_home(cls: type, name: str) -> type | None:
-    """Return the class from which a class has an attribute, itself among its bases; None where it has none."""
-    return next((home for home in cls.__mro__ if name in vars(home)), None)
-
-
-def find_shadowing_attribute(instance: object) -> str | None:
-    """Return an attribute of one object that stands in for one of its class; None where there is none."""
-    kind = type(instance)
-    return next((name for name in get_picklable_state(instance) if find_home(kind, name) is not None), None)
-
-
 class WriteOnce:
     """Base of classes whose attributes are set once, by the constructor, and whose methods stay the class's own.
 

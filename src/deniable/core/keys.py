@@ -9,16 +9,11 @@
 """
 
 import dataclasses
-import hashlib
-import hmac
 import os
-import secrets
-import shlex
 from pathlib import Path
-from typing import Literal, NoReturn
+from typing import Literal
 
 from deniable.core.errors import InputError
-from deniable.core.files import find_free_path
 from deniable.core.randomness import (
     KEY_BYTES,
     SecretBytes,
@@ -26,7 +21,6 @@ from deniable.core.randomness import (
     derive_key_from_seed,
     derive_stream_start,
     generate_key,
-    refuse_pickling,
 )
 
 NoiseSource = Literal["random", "keyed", "ledger", "public seed"]
@@ -37,7 +31,6 @@ _NAME_LAYOUT = "deniable name 1"
 """Keeps names apart from all noise: no stream starts with it."""
 _MAX_SEED_LENGTH = 40
 """Longest seed, sign included."""
-_SALT = secrets.token_bytes(16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -53,7 +46,7 @@ class KeyReference:
     name: str
 
     def read(self) -> bytes:
-        """Return the key, 32 bytes.
+        """The key, 32 bytes.
 
         Raises:
             InputError: it is not there, or is no key. The message never shows what was found.
@@ -63,53 +56,15 @@ class KeyReference:
         return _read_key_variable(self.name) if self.scheme == "env" else read_key_file(Path(self.name))
 
     def __str__(self) -> str:
-        """Return the reference as it was given."""
+        """The reference as it was given."""
         return f"{self.scheme}:{self.name}"
 
 
-class SecretKey:
-    """A key held in memory: it shows nowhere and cannot be pickled or copied into a file."""
-
-    __slots__ = ("_key",)
-
-    def __init__(self, key: bytes) -> None:
-        self._key = SecretBytes(key)
-
-    def read(self) -> bytes:
-        """Return the key.
-
-        Raises:
-            InputError: it is not 32 bytes long.
-        """
-        return check_key(self._key)
-
-    def __eq__(self, other: object) -> bool:
-        """Compare in constant time."""
-        return isinstance(other, SecretKey) and hmac.compare_digest(self._key, other._key)
-
-    def __hash__(self) -> int:
-        """Hash under a salt of this process, from which the key cannot be found."""
-        return hash(hashlib.blake2b(self._key, key=_SALT, digest_size=8).digest())
-
-    def __repr__(self) -> str:
-        """Return no part of the key."""
-        return "<secret key>"
-
-    def __copy__(self) -> "SecretKey":
-        return self
-
-    def __deepcopy__(self, memo: object) -> "SecretKey":
-        return self
-
-    def __reduce__(self) -> NoReturn:
-        refuse_pickling()
-
-
-Key = KeyReference | SecretKey
+Key = KeyReference | SecretBytes
 
 
 def parse_key(owner: str, value: object) -> Key | None:
-    """Return what a ``key`` parameter stands for; None for fresh noise.
+    """What a ``key`` parameter stands for; None for fresh noise.
 
     Args:
         owner: whose parameter it is, for messages.
@@ -120,10 +75,8 @@ def parse_key(owner: str, value: object) -> Key | None:
     """
     if value is None or isinstance(value, KeyReference):
         return value
-    if isinstance(value, SecretKey | bytes | bytearray):
-        secret = value if isinstance(value, SecretKey) else SecretKey(bytes(value))
-        secret.read()
-        return secret
+    if isinstance(value, bytes | bytearray):
+        return value if isinstance(value, SecretBytes) and len(value) == KEY_BYTES else check_key(bytes(value))
     if isinstance(value, str):
         scheme, _, name = value.partition(":")
         schemes: dict[str, Literal["env", "file"]] = {"env": "env", "file": "file"}
@@ -138,23 +91,25 @@ def parse_key(owner: str, value: object) -> Key | None:
 
 
 def get_noise_source(key: Key | None) -> NoiseSource:
-    """Return where the noise under a key comes from."""
+    """Where the noise under a key comes from."""
     if key is None:
         return "random"
     return "public seed" if isinstance(key, KeyReference) and key.scheme == "seed" else "keyed"
 
 
 def read_key(key: Key | None) -> bytes:
-    """Return the 32 bytes of a key, fresh ones from the operating system for None.
+    """The 32 bytes of a key, fresh ones from the operating system for None.
 
     Raises:
         InputError: the key cannot be read.
     """
-    return generate_key() if key is None else key.read()
+    if key is None:
+        return generate_key()
+    return key.read() if isinstance(key, KeyReference) else key
 
 
 def derive_name(key: bytes, *parts: str) -> str:
-    """Return 32 hexadecimal digits that name some parts under a key: a keyed hash, which tells nothing of the key.
+    """32 hexadecimal digits that name some parts under a key: a keyed hash, which tells nothing of the key.
 
     Without the key nobody can make the name, confirm a guess of the parts, or tell which key it is under.
     """
@@ -162,7 +117,7 @@ def derive_name(key: bytes, *parts: str) -> str:
 
 
 def read_key_file(path: Path) -> bytes:
-    """Return the key in a file.
+    """The key in a file.
 
     Raises:
         InputError: the file cannot be read or does not hold a key.
@@ -171,26 +126,15 @@ def read_key_file(path: Path) -> bytes:
         with path.open("rb") as file:
             key = SecretBytes(file.read(KEY_BYTES + 1))
     except OSError as error:
-        raise InputError(
-            f"The key file {str(path)!r} cannot be read: {error.strerror}. Make one with: {_format_key_command(path)}"
-        ) from None
-    if bytes(key).startswith(b"-----BEGIN"):
-        raise InputError(
-            f"The key file {str(path)!r} holds a key for signatures, not one for noise. Make one with: "
-            f"{_format_key_command(path)}"
-        )
-    if len(key) != KEY_BYTES:
+        fault = f"cannot be read: {error.strerror}"
+    else:
+        if len(key) == KEY_BYTES:
+            return key
         size = f"{len(key)}" if len(key) < KEY_BYTES else "more"
-        raise InputError(
-            f"The key file {str(path)!r} must hold {KEY_BYTES} bytes. Got {size}. Make one with: "
-            f"{_format_key_command(path)}"
-        )
-    return key
-
-
-def _format_key_command(path: Path) -> str:
-    """Return the command that writes a key there, or beside what is there, or in a folder."""
-    return shlex.join(["deniable", "key", find_free_path(str(path / "release.key" if path.is_dir() else path))])
+        fault = f"must hold {KEY_BYTES} bytes. Got {size}"
+        if bytes(key).startswith(b"-----BEGIN"):
+            fault = "holds a key for signatures, not one for noise"
+    raise InputError(f"The key file {str(path)!r} {fault}. Make one with: deniable key FILE") from None
 
 
 def _read_key_variable(name: str) -> bytes:

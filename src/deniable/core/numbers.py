@@ -1,7 +1,11 @@
-"""How numbers read, the same in every command, certificate and page: bounds rounded outward; roots of functions."""
+"""How numbers read, the same in every command, certificate and page: bounds rounded outward.
+
+Where a growing predicate turns true, and where a continuous function crosses 0.
+"""
 
 import decimal
 import math
+from bisect import bisect_left
 from collections.abc import Callable
 
 _LARGEST_WHOLE = 10**15
@@ -107,8 +111,43 @@ def _round_outward(number: decimal.Decimal, digits: int, rounding: str) -> decim
     return decimal.Context(prec=digits, rounding=rounding).plus(number)
 
 
+_STEPS = 60
+"""Halvings after which the ends of most intervals are neighbouring floats."""
+
+
+def bisect(
+    is_above: Callable[[float], bool], low: float, high: float, *, limit: float | None = None, steps: int = _STEPS
+) -> tuple[float, float]:
+    """The ends of a small interval in which a growing predicate turns true: false at the first, true at the second.
+
+    What must not be too large takes the first, what must not be too small the second: neither lies beyond the turn,
+    however early the search ends.
+
+    Args:
+        is_above: false at ``low``, true at ``high``.
+        low: an end, not evaluated.
+        high: the other, > 0 and evaluated where there is a limit.
+        limit: up to which ``high`` is doubled until the predicate is true; where it never is, the second is infinite.
+            None where it is true at ``high``.
+        steps: halvings.
+    """
+    while limit is not None and not is_above(high):
+        low, high = high, 2 * high
+        if high > limit:
+            return low, math.inf
+    for _ in range(steps):
+        middle = (low + high) / 2
+        low, high = (low, middle) if is_above(middle) else (middle, high)
+    return low, high
+
+
+def find_least_count(holds: Callable[[int], bool], maximum: int) -> int:
+    """The least number from 1 to a maximum at which a growing predicate holds; maximum + 1 if none does."""
+    return bisect_left(range(maximum + 1), True, lo=1, key=holds)  # noqa: FBT003 - False < True
+
+
 def find_root(function: Callable[[float], float], low: float, high: float, tolerance: float) -> float:
-    """Return where a continuous function crosses 0, within a tolerance: f(low) <= 0 < f(high).
+    """Where a continuous function crosses 0, within a tolerance: f(low) <= 0 < f(high).
 
     By the Illinois variant of false position (Dowell and Jarratt 1971), with a bisection wherever three steps have not
     halved the interval.

@@ -3,26 +3,81 @@
 The heavy steps (matrix products, ufuncs on long rows, compiled loops) release the interpreter
 lock, so threads suffice and arrays are shared. The BLAS is held to one thread meanwhile: results
 then do not depend on the number of workers.
+
+Progress of long work: work reports it here, and whoever shows it listens.
+
+Long work goes over its items in passes, one after the other: `deniable.core.parallel.parallel_map` is a pass. A pass
+reports how many of its items are done, and the work around it says how many passes are still to come.
 """
 
 import os
 import sys
 from collections import deque
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
+from contextvars import ContextVar
 from functools import lru_cache
 from typing import TypeVar
 
 from threadpoolctl import ThreadpoolController
 
-from deniable.core.progress import get_progress_reporter
+ProgressReporter = Callable[[int, int], None]
+"""Called with the number of items done, from 0 on, and the total of a pass."""
+
+
+def get_progress_reporter() -> ProgressReporter:
+    """Return the function that progress is reported to, ``report(done, total)``; one that does nothing by default."""
+    return _REPORTER.get() or _ignore_progress
+
+
+@contextmanager
+def report_progress_to(report: ProgressReporter) -> Iterator[None]:
+    """Within this context every pass calls ``report(done, total)``, with done from 0 to total."""
+    reporter_token, ahead_token = _REPORTER.set(report), _PASSES_AHEAD.set(None)
+    try:
+        yield
+    finally:
+        _REPORTER.reset(reporter_token)
+        _PASSES_AHEAD.reset(ahead_token)
+
+
+@contextmanager
+def hide_progress() -> Iterator[None]:
+    """Within this context no progress is reported: for many small passes that are parts of one item of another."""
+    with report_progress_to(_ignore_progress):
+        yield
+
+
+@contextmanager
+def expect_passes(count: int) -> Iterator[None]:
+    """Announce that about ``count`` passes follow this block; inner blocks add theirs."""
+    token = _PASSES_AHEAD.set((_PASSES_AHEAD.get() or 0) + count)
+    try:
+        yield
+    finally:
+        _PASSES_AHEAD.reset(token)
+
+
+def count_passes_ahead() -> int | None:
+    """Return about how many passes will follow the present one; None where nobody has said so."""
+    return _PASSES_AHEAD.get()
+
+
+def _ignore_progress(done: int, total: int) -> None:
+    """Ignore a report of progress."""
+
+
+_REPORTER: ContextVar[ProgressReporter | None] = ContextVar("progress_reporter", default=None)
+_PASSES_AHEAD: ContextVar[int | None] = ContextVar("passes_ahead", default=None)
+
 
 Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 
 def count_cores() -> int:
-    """Return the number of processors this process may use."""
+    """The number of processors this process may use."""
     if hasattr(os, "sched_getaffinity"):
         return len(os.sched_getaffinity(0))
     return os.cpu_count() or 1
@@ -81,7 +136,7 @@ def compile_loop(function: Callable[..., Result], *, relaxed: bool = False) -> C
         relaxed: it meets no NaN and the order of its sums and maxima does not matter, so that they
             can be taken by vector instructions.
     """
-    from numba import njit  # noqa: PLC0415 - 0.5 s that only users of compiled loops pay
+    from numba import njit
 
     fastmath = {"nnan", "nsz", "reassoc"} if relaxed else False
     try:

@@ -44,23 +44,18 @@ class SecretBytes(bytes):
         return self
 
     def __reduce_ex__(self, protocol: object) -> NoReturn:
-        refuse_pickling()
-
-
-def refuse_pickling() -> NoReturn:
-    """Raise `InputError`: a key does not travel."""
-    raise InputError(
-        "A key that was given as bytes cannot be pickled: give it by reference, 'env:NAME' or 'file:PATH'."
-    )
+        raise InputError(
+            "A key that was given as bytes cannot be pickled: give it by reference, 'env:NAME' or 'file:PATH'."
+        )
 
 
 def generate_key() -> SecretBytes:
-    """Return 32 random bytes from the operating system."""
+    """32 random bytes from the operating system."""
     return SecretBytes(secrets.token_bytes(KEY_BYTES))
 
 
 def derive_key_from_seed(seed: int) -> bytes:
-    """Return the key of a public seed. Noise made with it hides nothing: for tests only."""
+    """The key of a public seed. Noise made with it hides nothing: for tests only."""
     if isinstance(seed, bool) or not isinstance(seed, int):
         # The value may be a key by mistake: it is not shown.
         raise InputError(f"The 'seed' parameter must be an int. Got {type(seed).__name__}.")
@@ -76,19 +71,17 @@ def check_key(key: bytes) -> SecretBytes:
 
 
 def derive_stream_start(key: bytes, *parts: str | bytes) -> bytes:
-    """Return the 16-byte counter at which one record's stream starts: keyed BLAKE2b over the parts.
+    """The 16-byte counter at which one record's stream starts: keyed BLAKE2b over the parts.
 
     Each part is preceded by its length, so that no two different lists of parts collide.
     """
-    state = hashlib.blake2b(key=key, digest_size=16)
-    _update_hash(state, parts)
-    return state.digest()
+    return derive_stream_starts(key, parts, [()])[0]
 
 
 def derive_stream_starts(
     key: bytes, common_parts: Sequence[str | bytes], part_lists: Iterable[Sequence[str | bytes]]
 ) -> list[bytes]:
-    """Return `derive_stream_start` of the common parts and those of each name; the common ones are hashed once."""
+    """`derive_stream_start` of the common parts and those of each name; the common ones are hashed once."""
     prefix = hashlib.blake2b(key=key, digest_size=16)
     _update_hash(prefix, common_parts)
     starts = []
@@ -108,7 +101,7 @@ def _update_hash(state: hashlib.blake2b, parts: Iterable[str | bytes]) -> None:
 
 
 def make_generator(key: bytes, *parts: str) -> np.random.Generator:
-    """Return numpy's generator over one AES-CTR stream, that of a key and the parts which name it."""
+    """Numpy's generator over one AES-CTR stream, that of a key and the parts which name it."""
     return np.random.Generator(AESCounter(key=np.frombuffer(derive_stream_start(key, *parts), dtype=np.uint64)))
 
 
@@ -121,7 +114,7 @@ class _Cipher:
         self._state = self.generator.state
 
     def seek(self, counters: npt.NDArray[np.uint64]) -> AESCounter:
-        """Return the generator at the block whose counter, and the three after it, are given."""
+        """The generator at the block whose counter, and the three after it, are given."""
         self._state["s"]["counter"] = counters
         self.generator.state = self._state
         return self.generator
@@ -167,7 +160,7 @@ class Streams:
         return _Cipher(self.key)
 
     def bits(self, region: int = 0) -> npt.NDArray[np.uint64]:
-        """Return (N,) uint64: one 64-bit draw per token, from the token's own record.
+        """(N,) uint64: one 64-bit draw per token, from the token's own record.
 
         Args:
             region: regions of a stream lie 2^64 blocks apart and are independent.
@@ -184,10 +177,10 @@ class Streams:
         return out
 
     def uniform_below(self, bounds: npt.NDArray[np.int64]) -> npt.NDArray[np.int64]:
-        """Return (N,) uniform draws from 0 ... sizes[i] - 1, independent of `bits`.
+        """(N,) uniform draws from 0 ... bounds[i] - 1, independent of `bits`.
 
         They come from a region that other draws do not reach. The modulo leaves a relative bias
-        below sizes[i] / 2^62.
+        below bounds[i] / 2^62.
         """
         draws = self.bits(region=1) >> np.uint64(2)
         return draws.astype(np.int64) % bounds

@@ -9,8 +9,7 @@ import json
 from collections.abc import Iterable
 from typing import Any
 
-from deniable.core.errors import InputError
-from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.guarantees import encode_nonfinite_numbers
 from deniable.core.numbers import format_upper
 
 _UPPER_BOUNDS = ("epsilon", "delta", "alpha")
@@ -64,26 +63,11 @@ class Report:
         title: one line.
         sections: in the order in which they are read.
         schema: version of the layout of its JSON; empty where no program reads it.
-
-    Raises:
-        InputError: two facts or sections would have one name in the JSON.
     """
 
     title: str
     sections: tuple[Section, ...]
     schema: str = ""
-
-    def __post_init__(self) -> None:
-        top_names = ["schema", "title", "notes"]
-        top_names += [section.title for section in self.sections if section.title]
-        top_names += [fact.label for section in self.sections if not section.title for fact in section.facts]
-        groups = [top_names] + [[fact.label for fact in section.facts] for section in self.sections if section.title]
-        for names in groups:
-            repeated_names = [name for name in names if names.count(name) > 1]
-            if repeated_names:
-                raise InputError(
-                    f"The report {self.title!r} has several facts called {repeated_names[0]!r}: rename them."
-                )
 
     def to_text(self) -> str:
         """Return the report as plain text, ended by a line break."""

@@ -12,17 +12,18 @@ So every byte of the certificate is signed, white space too, and every byte of t
 file has one spelling only: any other is refused. Ed25519 comes from the package cryptography.
 """
 
+import contextlib
 import dataclasses
 import hashlib
 import json
+import os
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Literal, NoReturn
+from typing import TYPE_CHECKING, Any, BinaryIO, Literal
 
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
-from deniable.core.files import PIPE, NewFile, NoSeal, Seal, create_files, hash_file
+from deniable.core.errors import InputError, import_extra
+from deniable.core.files import PIPE, hash_file, open_outputs
 from deniable.core.randomness import KEY_BYTES
 
 if TYPE_CHECKING:
@@ -34,7 +35,6 @@ PUBLIC_KEY_ENDING = ".pub"
 MAX_SIGNATURE_BYTES = 10_000
 _DOMAIN = b"deniable release signature 1\0"
 _MAX_KEY_BYTES = 10_000
-_DIGEST, _SIGNATURE = re.compile("[0-9a-f]{64}"), re.compile("[0-9a-f]{128}")
 _ROLE = re.compile("[a-z][a-z ]{0,29}")
 """What a file is to a release. The signer writes it, and whoever checks reads it."""
 
@@ -59,58 +59,51 @@ UNSIGNED = SignatureCheck("unsigned", "who wrote it cannot be told")
 NOT_CHECKED = SignatureCheck("not checked", "there is a signature: give the owner's public key to check it")
 
 
-class SigningKey:
-    """An Ed25519 key that signs; it shows nowhere and cannot be pickled."""
+@contextlib.contextmanager
+def open_release(
+    key: "Ed25519PrivateKey | None",
+    certificate: str,
+    released: Mapping[str, str],
+    others: Sequence[str] = (),
+    *,
+    force: bool,
+) -> Iterator[Sequence[BinaryIO]]:
+    """Open a certificate and the files released with it, which are signed when they are complete; see `open_outputs`.
 
-    __slots__ = ("_key",)
-
-    def __init__(self, key: "Ed25519PrivateKey") -> None:
-        self._key = key
-
-    def make_seal(self, certificate_path: str, roles: Sequence[str]) -> Seal:
-        """Return the signature file of a certificate and of the files released with it, for `open_outputs`.
-
-        Args:
-            certificate_path: the certificate is the first of the outputs.
-            roles: what the other outputs are, in their order, such as ``table``; outputs after those are not signed.
-        """
-
-        def encode(digests: Sequence[bytes]) -> bytes:
-            files = {role: digest.hex() for role, digest in zip(roles, digests[1:], strict=False)}
-            signature = self._key.sign(_encode_message(digests[0], files))
-            return _encode_signature(files, signature.hex())
-
-        return Seal(certificate_path + SIGNATURE_ENDING, encode)
-
-    def __repr__(self) -> str:
-        """Return no part of the key."""
-        return "<signing key>"
-
-    def __reduce__(self) -> NoReturn:
-        raise InputError("A signing key cannot be pickled: read it from its file in the other process.")
-
-
-def make_release_seal(key: SigningKey | None, certificate_path: str, roles: Sequence[str]) -> Seal | NoSeal | None:
-    """Return the signature file of a release, for `open_outputs`; without a key, that of an earlier release goes.
+    The certificate appears first: nothing that is released is there without one. Without a key, the signature of an
+    earlier release goes before.
 
     Args:
         key: signs; None for no signature.
-        certificate_path: see `SigningKey.make_seal`; nothing stands beside one that goes to standard output.
-        roles: see `SigningKey.make_seal`.
+        certificate: path of the certificate.
+        released: what each file is to the release, such as ``table`` -> its path.
+        others: paths of files for the owner only, which are not signed.
+        force: overwrite files that exist.
+
+    Yields:
+        The streams of the certificate, the released files and the others.
     """
-    if key is not None:
-        return key.make_seal(certificate_path, roles)
-    return None if certificate_path == PIPE else NoSeal(certificate_path + SIGNATURE_ENDING, is_signature_file)
+    signatures = list_signature_paths(key, certificate)
+    new, stale = (signatures, []) if key is not None else ([], signatures)
+    paths = [*new, certificate, *released.values(), *others]
+    with open_outputs(*paths, force=force, owner_only=others, remove=stale[0] if stale else None) as outputs:
+        yield outputs[len(new) :]
+        if key is not None:
+            files = {role: outputs.hash(index).hex() for index, role in enumerate(released, 2)}
+            outputs[0].write(_encode_signature(files, key.sign(_encode_message(outputs.hash(1), files))))
 
 
-def list_signature_paths(key: SigningKey | None, certificate_path: str) -> list[str]:
-    """Return the path of the signature that a release writes, or of that of an earlier release, which it removes."""
-    path = certificate_path + SIGNATURE_ENDING
-    return [path] if key is not None or is_signature_file(Path(path)) else []
+def list_signature_paths(key: "Ed25519PrivateKey | None", certificate: str) -> list[str]:
+    """Path of the signature that a release writes, or of that of an earlier release, which it removes.
+
+    Nothing is beside a certificate that goes to standard output.
+    """
+    path = certificate + SIGNATURE_ENDING
+    return [path] if key is not None or (certificate != PIPE and _is_signature_file(Path(path))) else []
 
 
-def is_signature_file(path: Path) -> bool:
-    """Return whether a file holds a signature of this package, whoever signed; one that cannot be read holds none."""
+def _is_signature_file(path: Path) -> bool:
+    """Whether a file holds a signature of this package, whoever signed; one that cannot be read holds none."""
     if not path.is_file():  # nor is a pipe opened
         return False
     try:
@@ -126,63 +119,48 @@ def write_signing_key(path: Path) -> Path:
     Raises:
         InputError: a file exists or cannot be written, or cryptography is missing; neither is written then.
     """
-    serialization = _import_cryptography("hazmat.primitives.serialization")
-    key = _import_cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey.generate()
+    serialization, ed25519 = _import_cryptography()
+    key = ed25519.Ed25519PrivateKey.generate()
     private_pem = key.private_bytes(
         serialization.Encoding.PEM, serialization.PrivateFormat.PKCS8, serialization.NoEncryption()
     )
     public_pem = key.public_key().public_bytes(
         serialization.Encoding.PEM, serialization.PublicFormat.SubjectPublicKeyInfo
     )
-    public_path = Path(f"{path}{PUBLIC_KEY_ENDING}")
-    _create_key_files(NewFile(public_path, public_pem, 0o644), NewFile(path, private_pem))
-    return public_path
+    create_key_file(path, private_pem, public_pem)
+    return Path(f"{path}{PUBLIC_KEY_ENDING}")
 
 
-def create_key_file(path: Path, content: bytes) -> None:
-    """Write a key that nobody but its owner can read to a file that does not exist yet, whole or not at all.
+def create_key_file(path: Path, content: bytes, public_content: bytes | None = None) -> None:
+    """Write a key that nobody but its owner can read, and its public key beside it, to files that do not exist yet.
 
     Raises:
-        InputError: the file exists, or cannot be created.
+        InputError: a file exists, or cannot be created; neither is written then.
         OSError: the disk is full, or fails.
     """
-    _create_key_files(NewFile(path, content))
+    contents = {} if public_content is None else {f"{path}{PUBLIC_KEY_ENDING}": public_content}
+    contents[str(path)] = content
+    for name in contents:
+        if os.path.lexists(name):
+            raise InputError(f"The key file {name!r} exists: keys are never overwritten. Choose another name.")
+    with open_outputs(*contents, force=False, owner_only=[str(path)], compress=False) as streams:
+        for stream, data in zip(streams, contents.values(), strict=True):
+            stream.write(data)
 
 
-def _create_key_files(*files: NewFile) -> None:
-    try:
-        create_files(*files)
-    except FileExistsError as error:
-        raise InputError(
-            f"The key file {error.filename!r} exists: keys are never overwritten. Choose another name."
-        ) from None
-    except (FileNotFoundError, NotADirectoryError, PermissionError) as error:
-        raise InputError(f"The key file {str(files[-1].path)!r} cannot be written: {error.strerror}.") from None
-
-
-def read_signing_key(path: Path) -> SigningKey:
-    """Return the signing key in a file.
+def read_signing_key(path: Path) -> "Ed25519PrivateKey":
+    """The signing key in a file.
 
     Raises:
         InputError: the file cannot be read, or holds another kind of key. The message shows nothing of it.
     """
     content = _read_key_bytes(path, "signing key", f"deniable key --sign {path}")
-    serialization = _import_cryptography("hazmat.primitives.serialization")
-    key_type = _import_cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PrivateKey
-    try:
-        key = serialization.load_pem_private_key(content, password=None)
-    except Exception:  # noqa: BLE001 - whatever bytes there are; OpenSSL has errors of its own, too
-        key = None
-    if not isinstance(key, key_type):
-        raise InputError(
-            f"The file {str(path)!r} holds no signing key{_describe_other_key(content)}: make one with deniable key "
-            "--sign FILE."
-        )
-    return SigningKey(key)
+    key: Ed25519PrivateKey = _parse_key(content, repr(str(path)), "signing", "make one with deniable key --sign FILE")
+    return key
 
 
 def read_public_key(path: Path) -> "Ed25519PublicKey":
-    """Return the public key in a file.
+    """The public key in a file.
 
     Raises:
         InputError: the file cannot be read, or holds another kind of key. The message shows nothing of it.
@@ -192,7 +170,7 @@ def read_public_key(path: Path) -> "Ed25519PublicKey":
 
 
 def parse_public_key(content: bytes, name: str) -> "Ed25519PublicKey":
-    """Return the public key in a file's content.
+    """The public key in a file's content.
 
     Args:
         content: of the file.
@@ -201,29 +179,36 @@ def parse_public_key(content: bytes, name: str) -> "Ed25519PublicKey":
     Raises:
         InputError: it holds another kind of key. The message shows nothing of it.
     """
-    serialization = _import_cryptography("hazmat.primitives.serialization")
-    key_type = _import_cryptography("hazmat.primitives.asymmetric.ed25519").Ed25519PublicKey
+    key: Ed25519PublicKey = _parse_key(content, name, "public", "give the .pub file that deniable key --sign wrote")
+    return key
+
+
+def _parse_key(content: bytes, name: str, kind: Literal["signing", "public"], remedy: str) -> Any:  # noqa: ANN401 - either
+    """The key of a kind in a file's content, or `InputError`."""
+    serialization, ed25519 = _import_cryptography()
     try:
-        key = serialization.load_pem_public_key(content)
+        if kind == "signing":
+            key = serialization.load_pem_private_key(content, password=None)
+        else:
+            key = serialization.load_pem_public_key(content)
     except Exception:  # noqa: BLE001 - whatever bytes there are; OpenSSL has errors of its own, too
         key = None
-    if not isinstance(key, key_type):
-        raise InputError(
-            f"The file {name} holds no public key{_describe_other_key(content)}: give the .pub file that "
-            "deniable key --sign wrote."
-        )
-    return key  # type: ignore[no-any-return]
-
-
-def is_signing_key(content: bytes) -> bool:
-    """Return whether bytes are the beginning of a signing key's file."""
-    return content.startswith(b"-----BEGIN PRIVATE KEY-----")
+    if isinstance(key, ed25519.Ed25519PrivateKey if kind == "signing" else ed25519.Ed25519PublicKey):
+        return key
+    other = ""
+    if len(content) == KEY_BYTES:
+        other = ", but a noise key, which must never be published or sign anything"
+    elif content.startswith(b"-----BEGIN PRIVATE KEY-----"):
+        other = ", but a private key, which must never leave its owner"
+    elif content.startswith(b"-----BEGIN PUBLIC KEY-----"):
+        other = ", but a public one"
+    raise InputError(f"The file {name} holds no {kind} key{other}: {remedy}.")
 
 
 def check_signature(
     content: bytes, certificate: bytes, public_key: "Ed25519PublicKey", table: Path | str | None = None
 ) -> SignatureCheck:
-    """Return whether a signature is that of a certificate, of a released file, and of a key.
+    """Whether a signature is that of a certificate, of a released file, and of a key.
 
     Args:
         content: of the signature file.
@@ -240,8 +225,8 @@ def check_signature(
         return SignatureCheck("invalid", "the signature file is damaged, or none of deniable's")
     files, signature = parsed
     try:
-        public_key.verify(bytes.fromhex(signature), _encode_message(hashlib.sha256(certificate).digest(), files))
-    except _import_cryptography("exceptions").InvalidSignature:
+        public_key.verify(signature, _encode_message(hashlib.sha256(certificate).digest(), files))
+    except import_extra("cryptography.exceptions", "A signature", "sign").InvalidSignature:
         return SignatureCheck("invalid", "certificate or signature was changed, or another key signed it")
     if table is None:
         return SignatureCheck("valid", "the key signed this certificate; the released table was not given")
@@ -261,28 +246,22 @@ def _encode_message(certificate_digest: bytes, files: Mapping[str, str]) -> byte
     return _DOMAIN + certificate_digest + json.dumps(dict(files)).encode()
 
 
-def _encode_signature(files: Mapping[str, str], signature: str) -> bytes:
-    document = {"schema": SIGNATURE_SCHEMA, "files": dict(files), "signature": signature}
+def _encode_signature(files: Mapping[str, str], signature: bytes) -> bytes:
+    document = {"schema": SIGNATURE_SCHEMA, "files": dict(files), "signature": signature.hex()}
     return (json.dumps(document, indent=2) + "\n").encode()
 
 
-def _parse_signature(content: bytes) -> tuple[dict[str, str], str] | None:
-    """Return the digests of files by role and the signature; None for anything that this module would not write."""
+def _parse_signature(content: bytes) -> tuple[dict[str, str], bytes] | None:
+    """The digests of files by role and the signature; None for anything that this module would not write."""
     if len(content) > MAX_SIGNATURE_BYTES:
         return None
     try:
-        document: Any = json.loads(content)
-    except (ValueError, RecursionError):
+        document = json.loads(content)
+        files, signature = document["files"], bytes.fromhex(document["signature"])
+        is_ours = content == _encode_signature(files, signature)
+    except (ValueError, TypeError, KeyError, RecursionError):
         return None
-    files = document.get("files") if isinstance(document, dict) else None
-    signature = document.get("signature") if isinstance(document, dict) else None
-    if not isinstance(files, dict) or not isinstance(signature, str) or not _SIGNATURE.fullmatch(signature):
-        return None
-    if not all(isinstance(digest, str) and _DIGEST.fullmatch(digest) for digest in files.values()):
-        return None
-    if not all(map(_ROLE.fullmatch, files)):
-        return None
-    return (files, signature) if content == _encode_signature(files, signature) else None
+    return (files, signature) if is_ours and all(map(_ROLE.fullmatch, files)) else None
 
 
 def _read_key_bytes(path: Path, kind: str, source: str) -> bytes:
@@ -293,14 +272,7 @@ def _read_key_bytes(path: Path, kind: str, source: str) -> bytes:
         raise InputError(f"The {kind} {str(path)!r} cannot be read: {error.strerror}. Expected: {source}.") from None
 
 
-def _describe_other_key(content: bytes) -> str:
-    """Return what kind of key a file holds instead of the one that was asked for."""
-    if len(content) == KEY_BYTES:
-        return ", but a noise key, which must never be published or sign anything"
-    if is_signing_key(content):
-        return ", but a private key, which must never leave its owner"
-    return ", but a public one" if content.startswith(b"-----BEGIN PUBLIC KEY-----") else ""
-
-
-def _import_cryptography(module: str) -> Any:  # noqa: ANN401 - a module
-    return import_extra(f"cryptography.{module}", "A signature", "sign")
+def _import_cryptography() -> tuple[Any, Any]:
+    """The modules that read and write keys, and that hold those of Ed25519."""
+    serialization = import_extra("cryptography.hazmat.primitives.serialization", "A signature", "sign")
+    return serialization, import_extra("cryptography.hazmat.primitives.asymmetric.ed25519", "A signature", "sign")
