@@ -44,14 +44,14 @@ def main() -> None:
     options = parse_options()
     sys.path.insert(0, str(ROOT))
     if options.input is not None:
-        from tests.fuzzing.targets import TARGETS  # noqa: PLC0415 - without instruments
+        from tests.fuzzing.targets import TARGETS
 
         TARGETS[options.target](options.input.read_bytes())
         return
-    import atheris  # noqa: PLC0415 - no extra of this package has it
+    import atheris
 
     with atheris.instrument_imports(include=["deniable"], exclude=list_compiled_modules()):
-        from tests.fuzzing.targets import CORPUS, TARGETS, read_seeds  # noqa: PLC0415 - instrumented
+        from tests.fuzzing.targets import CORPUS, TARGETS, read_seeds
 
         for seed in read_seeds(options.target):  # what a target imports when it runs is instrumented too
             TARGETS[options.target](seed)

@@ -51,13 +51,16 @@ from word_classes import (
     GLOVE_WORDS,
     NEIGHBOURS,
     ROUNDS,
+    UNLISTED_WORDS,
     JudgedWord,
     Mask,
+    Score,
     find_neighbours,
     find_package,
     is_candidate,
     mark_words,
     pick_words,
+    print_grid,
     read_dictionary,
     read_judged_words,
     split_judged_words,
@@ -71,8 +74,6 @@ from deniable.space.word_classes import read_class_words
 
 DATE = "2026-11-26"
 """When the shipped list was made."""
-UNLISTED_WORDS = 100_000
-"""Words that no source lists are judged among this many most frequent ones."""
 JUDGED_WORDS = Path(__file__).with_suffix(".tsv")
 ROOTS = {
     "abortion": "n00230324",
@@ -265,37 +266,8 @@ def collect_candidates(dictionary: Path, wordnet: Path) -> Candidates:
     is_frequent = np.arange(len(words)) < UNLISTED_WORDS
     can_be = np.array([len(word) >= MIN_LETTERS and is_candidate(word) and word not in taken for word in words])
     rows = np.flatnonzero(can_be & (listed | is_part | (is_frequent & ~ordinary)))
-    unit = vectors.astype(np.float32)
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
     known = ordinary | mark_words(words, {*senses, *lower})
-    return Candidates(words, rows, find_neighbours(unit, rows), listed, is_part, ordinary, known)
-
-
-@dataclasses.dataclass(frozen=True)
-class Score:
-    """How the list agrees with words judged by hand.
-
-    Attributes:
-        hits: words of health that are in the list.
-        misses: those that are not.
-        false_alarms: other words that are in it.
-        count: words judged.
-    """
-
-    hits: int
-    misses: int
-    false_alarms: int
-    count: int
-
-    @property
-    def f1(self) -> float:
-        """Harmonic mean of precision and recall."""
-        return 2 * self.hits / max(2 * self.hits + self.misses + self.false_alarms, 1)
-
-    def __str__(self) -> str:
-        """Return precision and recall with their counts."""
-        precision, recall = f"{self.hits}/{self.hits + self.false_alarms}", f"{self.hits}/{self.hits + self.misses}"
-        return f"precision {precision}, recall {recall}, n = {self.count}"
+    return Candidates(words, rows, find_neighbours(vectors, rows), listed, is_part, ordinary, known)
 
 
 def score_list(judged: Iterable[JudgedWord], listed: Collection[str]) -> Score:
@@ -305,16 +277,6 @@ def score_list(judged: Iterable[JudgedWord], listed: Collection[str]) -> Score:
     is_in = [item.word in listed for item in judged]
     pairs = list(zip(is_health, is_in, strict=True))
     return Score(pairs.count((True, True)), pairs.count((True, False)), pairs.count((False, True)), len(judged))
-
-
-def print_grid(candidates: Candidates, judged: list[JudgedWord]) -> None:
-    """Print the score on the given words of every choice of thresholds, best first."""
-    scores = [
-        (score_list(judged, pick_words(candidates.words, candidates.judge(choice))), choice)
-        for choice in itertools.starmap(Thresholds, itertools.product(*_GRID))
-    ]
-    for score, choice in sorted(scores, key=lambda pair: -pair[0].f1):
-        print(f"{choice}: F1 {score.f1:.3f}, {score}")
 
 
 def complete_list(voted: set[str], words: Iterable[str], wordnet_words: Collection[str]) -> set[str]:
@@ -356,7 +318,11 @@ def main(arguments: list[str] | None = None) -> None:
     candidates = collect_candidates(options.dictionary, options.wordnet)
     chosen, held_out = split_judged_words(read_counted_words())
     if options.grid:
-        print_grid(candidates, chosen)
+
+        def score(choice: Thresholds) -> Score:
+            return score_list(chosen, pick_words(candidates.words, candidates.judge(choice)))
+
+        print_grid(itertools.starmap(Thresholds, itertools.product(*_GRID)), score)
         return
     voted = pick_words(candidates.words, candidates.judge(THRESHOLDS))
     words = complete_list(voted, candidates.words, read_senses(options.wordnet)) - read_other_lists()

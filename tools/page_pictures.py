@@ -114,7 +114,7 @@ def open_page(browser: Any, address: str, width: int, scheme: str) -> Any:  # no
 
 def take_pictures(output: Path, *, everything: bool) -> None:
     """Write the pictures of the docs, or of all parts at two widths in two colour schemes."""
-    from playwright.sync_api import sync_playwright  # noqa: PLC0415 - for this tool alone
+    from playwright.sync_api import sync_playwright
 
     path = shutil.which("chromium") or shutil.which("google-chrome")
     with tempfile.TemporaryDirectory() as name, sync_playwright() as playwright:

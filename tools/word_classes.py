@@ -46,9 +46,10 @@ import pkgutil
 import re
 import unicodedata
 from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -87,6 +88,8 @@ CLASSES_FOLDER = Path(__file__).parents[1] / "src" / "deniable" / "space" / "cla
 JUDGED_WORDS = Path(__file__).with_suffix(".tsv")
 
 Mask = npt.NDArray[np.bool_]
+Choice = TypeVar("Choice")
+"""Thresholds of a tool."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -305,22 +308,24 @@ def read_titles() -> set[str]:
     return {word for entry in entries for parts in split_entry(entry) for word in parts}
 
 
-def find_neighbours(vectors: npt.NDArray[np.float32], rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
+def find_neighbours(vectors: npt.NDArray[np.floating[Any]], rows: npt.NDArray[np.intp]) -> npt.NDArray[np.int32]:
     """Return the `NEIGHBOURS` nearest of the first `VOTERS` words to each of the given ones, by cosine.
 
     Args:
-        vectors: (n, d) of length 1.
+        vectors: (n, d).
         rows: (k,) numbers of words.
 
     Returns:
         (k, NEIGHBOURS) numbers of words, in no order; a word is no neighbour of its own.
     """
-    voters = np.ascontiguousarray(vectors[:VOTERS].T)
+    unit = vectors.astype(np.float32)
+    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
+    voters = np.ascontiguousarray(unit[:VOTERS].T)
     neighbours = np.empty((len(rows), NEIGHBOURS), dtype=np.int32)
 
     def fill(start: int) -> None:
         block = rows[start : start + 64]
-        cosines = vectors[block] @ voters
+        cosines = unit[block] @ voters
         own = np.flatnonzero(block < voters.shape[1])
         cosines[own, block[own]] = -np.inf
         neighbours[start : start + 64] = np.argpartition(-cosines, NEIGHBOURS, axis=1)[:, :NEIGHBOURS]
@@ -412,9 +417,7 @@ def collect_candidates(dictionary: Path, wordnet: Path) -> tuple[Candidates, set
     listed_names, listed_places = mark_words(words, names.words), mark_words(words, places.words)
     is_frequent = np.arange(len(words)) < UNLISTED_WORDS
     rows = np.flatnonzero(can_be & (listed_names | listed_places | (is_frequent & ~is_ordinary)))
-    unit = vectors.astype(np.float32)
-    unit /= np.linalg.norm(unit, axis=1, keepdims=True)
-    neighbours = find_neighbours(unit, rows)
+    neighbours = find_neighbours(vectors, rows)
     is_capitalized = mark_words(words, capitalized - net.adjectives)
     return Candidates(words, rows, neighbours, listed_names, listed_places, is_ordinary, is_capitalized), particles
 
@@ -455,20 +458,18 @@ def split_judged_words(judged: list[JudgedWord]) -> tuple[list[JudgedWord], list
 
 @dataclasses.dataclass(frozen=True)
 class Score:
-    """How lists agree with words judged by hand.
+    """How a list agrees with words judged by hand.
 
     Attributes:
-        hits: names and places that are in a list.
-        misses: those that are in none.
-        false_alarms: ordinary words in a list.
-        right_lists: hits that are in the right one of the two lists.
+        hits: words of the class that are in the list.
+        misses: those that are not.
+        false_alarms: other words that are in it.
         count: words judged.
     """
 
     hits: int
     misses: int
     false_alarms: int
-    right_lists: int
     count: int
 
     @property
@@ -476,41 +477,50 @@ class Score:
         """Harmonic mean of precision and recall."""
         return 2 * self.hits / max(2 * self.hits + self.misses + self.false_alarms, 1)
 
+    @property
+    def rates(self) -> str:
+        """Precision and recall with their counts."""
+        return f"precision {self.hits}/{self.hits + self.false_alarms}, recall {self.hits}/{self.hits + self.misses}"
+
+    def __str__(self) -> str:
+        """Return precision and recall with their counts, and that of the words."""
+        return f"{self.rates}, n = {self.count}"
+
+
+@dataclasses.dataclass(frozen=True)
+class ListsScore(Score):
+    """How two lists agree with words judged by hand: hits are words of either class that are in either list.
+
+    Attributes:
+        right_lists: hits that are in the right one of the two lists.
+    """
+
+    right_lists: int
+
     def __str__(self) -> str:
         """Return precision, recall and the share of hits in the right list, with their counts."""
-        return (
-            f"precision {self.hits}/{self.hits + self.false_alarms}, recall {self.hits}/{self.hits + self.misses}, "
-            f"right list {self.right_lists}/{self.hits}, n = {self.count}"
-        )
+        return f"{self.rates}, right list {self.right_lists}/{self.hits}, n = {self.count}"
 
 
-def score_lists(judged: Iterable[JudgedWord], names: Collection[str], places: Collection[str]) -> Score:
+def score_lists(judged: Iterable[JudgedWord], names: Collection[str], places: Collection[str]) -> ListsScore:
     """Return how two lists agree with words judged by hand."""
     judged = list(judged)
     listed = {item.word: "name" if item.word in names else "place" for item in judged if item.word in {*names, *places}}
     wanted = [item for item in judged if item.label != "word"]
     hits = [item for item in wanted if item.word in listed]
-    return Score(
-        len(hits),
-        len(wanted) - len(hits),
-        len(listed) - len(hits),
-        sum(listed[item.word] == item.label for item in hits),
-        len(judged),
-    )
+    right_lists = sum(listed[item.word] == item.label for item in hits)
+    return ListsScore(len(hits), len(wanted) - len(hits), len(listed) - len(hits), len(judged), right_lists)
 
 
 _GRID = (0.1, 0.15, 0.2, 0.3), (0.35, 0.45, 0.55, 0.65), (0.6, 0.7, 0.8), (0.5, 0.6, 0.7)
 """Values of each threshold that ``--grid`` tries."""
 
 
-def print_grid(candidates: Candidates, judged: list[JudgedWord]) -> None:
-    """Print the score on the given words of every choice of thresholds, best first."""
-    scores = []
-    for choice in itertools.starmap(Thresholds, itertools.product(*_GRID)):
-        names, places, _ = candidates.judge(choice)
-        scores.append((score_lists(judged, *(pick_words(candidates.words, mask) for mask in (names, places))), choice))
-    for score, choice in sorted(scores, key=lambda pair: -pair[0].f1):
-        print(f"{choice}: F1 {score.f1:.3f}, {score}")
+def print_grid(choices: Iterable[Choice], score: Callable[[Choice], Score]) -> None:
+    """Print the score of every choice of thresholds, best first."""
+    scores = [(score(choice), choice) for choice in choices]
+    for result, choice in sorted(scores, key=lambda pair: -pair[0].f1):
+        print(f"{choice}: F1 {result.f1:.3f}, {result}")
 
 
 def pick_words(words: list[str], mask: Mask) -> set[str]:
@@ -571,7 +581,12 @@ def main(arguments: list[str] | None = None) -> None:
     candidates, particles = collect_candidates(options.dictionary, options.wordnet)
     chosen, held_out = split_judged_words(read_judged_words())
     if options.grid:
-        print_grid(candidates, chosen)
+
+        def score(choice: Thresholds) -> ListsScore:
+            masks = candidates.judge(choice)[:2]
+            return score_lists(chosen, *(pick_words(candidates.words, mask) for mask in masks))
+
+        print_grid(itertools.starmap(Thresholds, itertools.product(*_GRID)), score)
         return
     names, places, votes = candidates.judge(THRESHOLDS)
     name_words = pick_words(candidates.words, names) - PLACE_PARTICLES | NAME_PARTICLES | INITIALS

@@ -32,7 +32,7 @@ class _Listener(dn.WordMechanism):
 
     @property
     def guarantee(self):
-        return dn.MetricDP(self.epsilon, self.space.metric.name, "none")
+        return dn.Guarantee.of_words(self.epsilon, self.space.metric.name, "none")
 
     def build_law(self):
         return dn.laws.SimulatedLaw(self.space, self.simulation)

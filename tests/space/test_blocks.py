@@ -1,17 +1,15 @@
-"""Tiles of distances, and of bounds on their squares."""
+"""Blocks of rows of distances."""
 
 import numpy as np
 import pytest
 
 import deniable as dn
 from tests.contracts import reference
-from tests.refusals import refuses
 
-TILE_SIZE = 512
 METRICS = ("euclidean", "angular", *(pytest.param(m, marks=pytest.mark.deep) for m in ("manhattan", "chebyshev")))
 
 
-def cloud(count, metric="euclidean", near=((5, 500), (TILE_SIZE - 1, TILE_SIZE), (9, 400))):
+def cloud(count, metric="euclidean", near=((5, 500), (63, 64), (9, 400))):
     """Return a space of random points; those numbered in ``near`` lie about 1e-9 or 1e-6 apart in pairs."""
     vectors = np.random.default_rng(count).normal(size=(count, 3))
     for number, other in near:
@@ -20,88 +18,37 @@ def cloud(count, metric="euclidean", near=((5, 500), (TILE_SIZE - 1, TILE_SIZE),
     return dn.Space([f"w{number}" for number in range(count)], vectors, metric=metric)
 
 
-def gather(space, workers=None):
-    """Return the distances (n, n) that tiles hold, NaN where none was visited."""
-    distances = np.full((space.point_count, space.point_count), np.nan)
+def test_blocks_visit_every_row_once():
+    """Blocks come in order, hold what a visit may overwrite, and do not depend on the number of workers."""
+    space, points = cloud(600), np.arange(599, -1, -1)
+    expected = space.distances(range(600))[points]
+    for workers in (1, 2):
+        visited = []
 
-    def visit(rows, columns, tile):
-        assert tile.shape == (rows.stop - rows.start, columns.stop - columns.start)
-        assert np.isnan(distances[rows, columns]).all()
-        distances[rows, columns] = tile
-        held = tile.copy()
-        tile[:] = -1.0
-        return rows, columns, held
+        def visit(first, distances, visited=visited):
+            visited.append(first)
+            held = distances.copy()
+            distances[:] = -1.0
+            return first, held
 
-    for rows, columns, held in space.map_tiles(visit, workers):
-        np.testing.assert_array_equal(distances[rows, columns], held)
-    return distances
-
-
-@pytest.mark.parametrize("count", [2, 511, 512, 513])
-def test_tiles_visit_every_pair_once(count):
-    """Each pair right of the diagonal comes once, left of it only the rest of a tile on it; workers do not show."""
-    space = cloud(count)
-    distances = gather(space, 1)
-    run = np.arange(count) // TILE_SIZE
-    np.testing.assert_array_equal(~np.isnan(distances), run[:, None] <= run[None, :])
-    assert (distances.diagonal() == 0).all()
-    np.testing.assert_array_equal(gather(space, 2), distances)
+        blocks = space.map_row_blocks(visit, points, workers)
+        assert [first for first, _ in blocks] == sorted(visited) == list(range(0, 600, 64))
+        np.testing.assert_array_equal(np.concatenate([held for _, held in blocks]), expected)
 
 
 @pytest.mark.parametrize("metric", METRICS)
-def test_tiles_hold_the_distances(metric):
-    """Distances are those computed pair by pair, also of nearly equal vectors in two tiles."""
+def test_rows_hold_the_distances(metric):
+    """Distances are those computed pair by pair, also of nearly equal vectors in two blocks, and 0 to itself."""
     space = cloud(600, metric)
-    distances, expected = gather(space), reference.distances(space.points, metric)
-    seen = ~np.isnan(distances)
-    assert np.abs(distances - expected)[seen].max() <= space.distance_error + 1e-14
-    np.testing.assert_allclose(distances[seen], expected[seen], rtol=2e-3 if metric == "angular" else 1e-7)
-    assert np.abs(distances - space.distances(range(600)))[seen].max() <= 2 * space.distance_error
+    distances, expected = space.distances(range(600)), reference.distances(space.points, metric)
+    assert np.abs(distances - expected).max() <= space.distance_error + 1e-14
+    np.testing.assert_allclose(distances, expected, rtol=2e-3 if metric == "angular" else 1e-7)
+    assert not distances.diagonal().any()
 
 
 def test_extent_is_that_of_all_pairs():
-    """Diameter and separation are the extremes over all pairs, across tiles."""
+    """Diameter and separation are the extremes over all pairs, across blocks."""
     space = cloud(600, near=((5, 550),))
     expected = reference.distances(space.points)
     assert space.diameter == pytest.approx(expected.max(), rel=1e-12)
     assert space.separation == pytest.approx(expected[5, 550], rel=1e-6)
-
-
-@pytest.mark.parametrize("dimensions", [3, 50, *(pytest.param(count, marks=pytest.mark.deep) for count in (1, 300))])
-@pytest.mark.parametrize(("offset", "scale"), [(0.0, 1.0), (1e4, 1.0), (0.0, 1e-30), (-5.0, 1e30)])
-def test_bounds_on_squares_hold_and_are_near(dimensions, offset, scale):
-    """No bound exceeds the square that it bounds, or lies farther below it than the gaps say."""
-    vectors = np.random.default_rng(1).normal(size=(200, dimensions))
-    vectors[1], vectors[3], vectors[4] = vectors[0] + 1e-9, vectors[2] + 1e-4, 30 * vectors[4]
-    space = dn.Space([f"w{number}" for number in range(200)], scale * (vectors + offset))
-    bounds, count = space.square_bounds, space.point_count
-    tile = np.empty((count, count), dtype=np.float32)
-    bounds.fill_tile(slice(0, count), slice(0, count), tile)
-    differences = (space.points[:, None] - space.points[None]).astype(np.longdouble)
-    exact, gaps = ((differences / bounds.unit) ** 2).sum(axis=2), bounds.gaps[:, None] + bounds.gaps
-    assert (exact - tile).min() >= 0
-    assert (exact - tile <= gaps).all()
-    assert bounds.gaps.max() <= 1e-4 * (dimensions + 10) / 60 * exact.max()
-    if (dimensions, scale, offset) == (50, 1.0, 0.0):  # a larger error would be noticed
-        assert (tile + gaps > exact).all()
-        assert (tile + 0.7 * gaps > exact).any()
-
-
-@pytest.mark.parametrize("workers", [1, 2])
-def test_tiles_of_squares_visit_every_pair_once(workers):
-    """Tiles of squares are those of the distances, taken in order, with 0 on the diagonal; other metrics have none."""
-    space = cloud(700)
-    unit, gap = space.square_bounds.unit, 2 * space.square_bounds.gaps.max()
-    tiles = []
-    space.fold_square_tiles(lambda rows, columns, tile: (rows, columns, tile.copy()), tiles.append, workers)
-    expected = space.map_tiles(lambda rows, columns, tile: (rows, columns, tile.copy()), workers)
-    for (rows, columns, squares), (expected_rows, expected_columns, distances) in zip(tiles, expected, strict=True):
-        assert (rows, columns) == (expected_rows, expected_columns)
-        assert np.abs(squares - (distances / unit) ** 2).max() <= gap
-        if rows == columns:
-            assert not squares.diagonal().any()
-    for metric in ("manhattan", "steps"):
-        other = cloud(20, metric)
-        assert other.square_bounds is None
-        with refuses(metric, dn.NotTractable):
-            other.fold_square_tiles(lambda *_: None, lambda _: None)

@@ -174,12 +174,10 @@ class TestLists:
             dn.Space(WORDS, VECTORS, hide=hide)
 
     def test_classes_that_are_none(self):
-        """A class needs a name and words, each by itself; one that a function tells would be in no fingerprint."""
+        """A class needs a name and words, each by itself."""
         for words in ((), (" ",), ("new york",), "dog"):
             with refuses("WordClass" if words == "dog" else "'pets'"):
                 dn.WordClass("pets", words)
-        with refuses("'has_shape'"):
-            dn.WordClass("ids", has_shape=str.isupper)
         with refuses("'name'"):
             dn.WordClass(" ", frozenset({"dog"}))
 

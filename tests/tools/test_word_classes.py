@@ -209,7 +209,7 @@ def test_score_lists(tool):
     """Hits, misses, false alarms and right lists are counted."""
     judged = [tool.JudgedWord(*item, False) for item in (("a", "name"), ("b", "place"), ("c", "name"), ("d", "word"))]
     score = tool.score_lists(judged, {"a", "b", "d"}, set())
-    assert score == tool.Score(hits=2, misses=1, false_alarms=1, right_lists=1, count=4)
+    assert score == tool.ListsScore(hits=2, misses=1, false_alarms=1, right_lists=1, count=4)
     assert score.f1 == pytest.approx(2 / 3)
 
 

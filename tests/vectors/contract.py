@@ -14,7 +14,7 @@ from tests.refusals import refuses
 SEED = 20_240_607
 BAD_INPUTS = [["a", "b"], [True, False], [1j], None, [[1.0], [1.0, 2.0]], 1.0, [], [0.0, math.nan], [[0.0], [math.inf]]]
 BAD_INPUTS += [np.zeros(shape) for shape in ((2, 2, 2), (3, 0), (0, 3))]
-BAD_INPUTS += [np.array([np.finfo(np.longdouble).max]), np.broadcast_to(0.0, (1 << 24) + 1)]
+BAD_INPUTS += [np.array([np.finfo(np.longdouble).max])]
 
 
 class VectorMechanismContract:
@@ -61,6 +61,8 @@ class VectorMechanismContract:
         for x in BAD_INPUTS:
             with refuses("; "):
                 self.make().sample(x)
+        with refuses("coordinates"):
+            self.make().sample(np.broadcast_to(0.0, (1 << 24) + 1))
 
     def test_bad_parameters_are_refused(self):
         """Each parameter outside its domain is named; none can be given by position; dimensions are checked."""
@@ -128,7 +130,7 @@ class VectorMechanismContract:
     def test_exact_loss_and_status_agree(self, n):
         """Where the loss is known, a proved claim bounds it and a refuted one is exceeded; bounds are close."""
         subject = self.make()
-        if isinstance(subject.guarantee, dn.ApproxDP):
+        if subject.guarantee.delta > 0:
             with refuses("", dn.NotTractable):
                 subject.exact_loss(n)
             return

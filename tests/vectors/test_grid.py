@@ -6,7 +6,7 @@ from fractions import Fraction
 import numpy as np
 import pytest
 
-from deniable.vectors.grid import (
+from deniable.vectors.discrete_noise import (
     NoiseGrid,
     compute_noise_steps,
     compute_step_exponent,

@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.vectors.mechanism import has_builtin_sampler, is_builtin_mechanism
 from tests.refusals import refuses
 
 PAGE = Path(__file__).parents[2] / "docs" / "vectors" / "index.md"
@@ -23,7 +24,7 @@ class Coins(dn.VectorMechanism):
     """Adds a fair coin to every coordinate."""
 
     name = "coins"
-    claim = dn.PureDP(1.0, "a test")
+    claim = dn.Guarantee(1.0, "a test")
 
     def sensitivity(self, n):
         return float(n)
@@ -41,7 +42,7 @@ class Coins(dn.VectorMechanism):
 class Lying(dn.Laplace):
     """A subclass from elsewhere with another claim."""
 
-    claim = dn.PureDP(1e-9, "a lie")
+    claim = dn.Guarantee(1e-9, "a lie")
 
 
 class Copying(dn.Laplace):
@@ -81,16 +82,13 @@ def test_no_pure_loss_is_made_up():
 
 
 def test_code_from_elsewhere_is_told_from_this_package_s():
-    """Another claim leaves the draws ours; other draws, a patched instance and a domain from elsewhere do not."""
-    assert dn.Laplace(epsilon=1.0, domain=BOX).is_builtin
-    assert Lying(epsilon=1.0, domain=BOX).has_builtin_sampler
-    assert not Lying(epsilon=1.0, domain=BOX).is_builtin
-    assert not Copying(epsilon=1.0, domain=BOX).has_builtin_sampler
-    assert not Coins().has_builtin_sampler
-    assert not dn.Laplace(epsilon=1.0, domain=Moving(0.0, 1.0)).has_builtin_sampler
-    patched = dn.Laplace(epsilon=1.0, domain=BOX)
-    patched.sample = lambda x: x
-    assert not patched.has_builtin_sampler
+    """Another claim leaves the draws ours; other draws and a domain from elsewhere do not."""
+    assert is_builtin_mechanism(dn.Laplace(epsilon=1.0, domain=BOX))
+    assert has_builtin_sampler(Lying(epsilon=1.0, domain=BOX))
+    assert not is_builtin_mechanism(Lying(epsilon=1.0, domain=BOX))
+    assert not has_builtin_sampler(Copying(epsilon=1.0, domain=BOX))
+    assert not has_builtin_sampler(Coins())
+    assert not has_builtin_sampler(dn.Laplace(epsilon=1.0, domain=Moving(0.0, 1.0)))
 
 
 FORK = """

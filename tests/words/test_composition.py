@@ -29,7 +29,7 @@ class Given(dn.WordMechanism):
 
     @property
     def guarantee(self):
-        return dn.MetricDP(self.epsilon, self.space.metric.name, "twice the scale suits every space")
+        return dn.Guarantee.of_words(self.epsilon, self.space.metric.name, "twice the scale suits every space")
 
 
 def compute_tables(mechanism):
@@ -74,7 +74,7 @@ def test_exact_divergence_of_a_law_without_fingerprint(small_space, small_vector
     subject = dn.TEM(space, epsilon=1.0)
     assert subject.law.fingerprint is None
     expected, *_ = worst_divergence(compute_tables(subject), 3.0)
-    assert subject.law.renyi(3.0).divergence == pytest.approx(expected, rel=1e-7)
+    assert subject.law.renyi(3.0) == pytest.approx(expected, rel=1e-7)
 
 
 def test_pure_bound_is_words_times_the_worst_loss(mechanism):
@@ -93,7 +93,7 @@ def test_pure_bound_is_words_times_the_worst_loss(mechanism):
 def test_conversion_agrees_with_dp_accounting(small_space, words, delta):
     """From equal divergences dp-accounting gets no less, and what it gets wherever its order is one it tries."""
     subject = dn.CalibratedExponential(small_space, epsilon=0.4)
-    divergences = [words * subject.law.renyi(alpha).divergence for alpha in ORDERS]
+    divergences = [words * subject.law.renyi(alpha) for alpha in ORDERS]
     theirs, order = rdp_privacy_accountant.compute_epsilon(ORDERS, divergences, delta)
     promise = subject.document_guarantee(words, delta)
     assert order > 1.01

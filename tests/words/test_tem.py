@@ -71,7 +71,7 @@ def test_law_is_the_formula_and_keeps_theorem_2(small_space, small_vectors, metr
     for epsilon, gamma in ((0.1, None), (3.0, 1.2), (12.0, 0.8), (12.0, math.inf)):
         subject = dn.TEM(space, epsilon=epsilon, gamma=gamma)
         np.testing.assert_allclose(
-            laws(subject), closed_form(small_vectors, epsilon, subject.gamma, metric), rtol=0, atol=1e-9
+            laws(subject), closed_form(small_vectors, epsilon, subject.cutoff, metric), rtol=0, atol=1e-9
         )
         log_law = np.log(laws(subject))
         assert reference.exceeds(log_law, epsilon, distances) <= 1e-9
@@ -79,7 +79,7 @@ def test_law_is_the_formula_and_keeps_theorem_2(small_space, small_vectors, metr
         assert reference.exceeds(log_law, 0.35 * epsilon, distances) > 0
         log_table = np.log(subject.law.tables(range(60)).astype(float))
         assert reference.exceeds(log_table, epsilon, distances) <= 2 / 2**24 + 1e-9
-        assert subject.guarantee == dn.MetricDP(epsilon, metric, subject.guarantee.source)
+        assert subject.guarantee == dn.Guarantee.of_words(epsilon, metric, subject.guarantee.source)
 
 
 @pytest.mark.deep
@@ -91,7 +91,7 @@ def test_law_on_glove(euclidean_glove):
     alone = [subject.law.rows([point])[0] for point in points]
     for point, row in zip(points, alone, strict=True):
         distances = np.linalg.norm(glove.vectors - glove.vectors[point], axis=1)
-        weights = np.exp(-1.5 * np.minimum(distances, subject.gamma))
+        weights = np.exp(-1.5 * np.minimum(distances, subject.cutoff))
         np.testing.assert_allclose(row, weights / weights.sum(), rtol=1e-6, atol=1e-9)
     crowd = np.concatenate([np.arange(1000, 1061), points, np.arange(2000, 2009)])
     for workers in (1, 2):
@@ -139,7 +139,7 @@ def test_theorem_3(small_space, small_vectors, epsilon, beta):
     """An output farther than the default gamma has probability at most beta, for every input."""
     far_apart = dn.Space(small_space.words, small_vectors * 20 / epsilon)
     subject = dn.TEM(far_apart, epsilon=epsilon, beta=beta)
-    beyond = reference.distances(far_apart.vectors) > subject.gamma
+    beyond = reference.distances(far_apart.vectors) > subject.cutoff
     assert beyond.any()
     assert (laws(subject) * beyond).sum(axis=1).max() <= beta + 1e-12
 
@@ -153,8 +153,8 @@ def test_theorem_3_is_tight_where_all_other_words_are_far():
 
 def test_gamma_formula(small_space):
     """Gamma is (2 / epsilon) ln((1 - beta)(n - 1) / beta), with beta 0.001 by default."""
-    assert dn.TEM(small_space, epsilon=3.0).gamma == pytest.approx((2 / 3) * math.log(0.999 * 59 / 0.001), rel=1e-14)
-    assert dn.TEM(small_space, epsilon=0.5, beta=0.2).gamma == pytest.approx(4 * math.log(0.8 * 59 / 0.2), rel=1e-14)
+    assert dn.TEM(small_space, epsilon=3.0).cutoff == pytest.approx((2 / 3) * math.log(0.999 * 59 / 0.001), rel=1e-14)
+    assert dn.TEM(small_space, epsilon=0.5, beta=0.2).cutoff == pytest.approx(4 * math.log(0.8 * 59 / 0.2), rel=1e-14)
 
 
 def test_bad_thresholds_are_refused(small_space):
@@ -193,7 +193,7 @@ def test_parallel_vectors_are_one_point_under_the_angular_metric():
     space = dn.Space(["a", "b", "c", "d", "e"], vectors, metric="angular")
     assert space.point_by_word.tolist() == [0, 0, 0, 1, 2]
     subject = dn.TEM(space, epsilon=2.0)
-    weights = np.exp(-np.minimum(reference.distances(vectors[[0, 3, 4]], "angular")[0], subject.gamma))
+    weights = np.exp(-np.minimum(reference.distances(vectors[[0, 3, 4]], "angular")[0], subject.cutoff))
     weights /= weights.sum()
     expected = [weights[0] / 3] * 3 + [weights[1], weights[2]]
     for word in "abc":

@@ -80,26 +80,26 @@ _OTHER_WORD = rf"{_LETTERS}(?:(?!{_CLITIC})'{_LETTERS})*|{_NEGATION}|(?<=[0-9A-Z
 _WORD = re.compile(rf"({_PLAIN_NUMBER}|{_OTHER_WORD})")
 
 _NUMBER = r"\x02*+[0-9][0-9A-Za-z\x02]*+(?:[.,:/'_\x0b-]\x02*+[0-9][0-9A-Za-z\x02]*+)*"
-_GENERIC_DOMAINS = (
+GENERIC_DOMAINS = (
     "com|org|net|edu|gov|mil|int|arpa|info|biz|name|pro|mobi|coop|aero|museum|jobs|tel|travel|asia|post|app|blog|cloud|dev"
     "|email|example|invalid|local|localhost|online|shop|site|store|tech|test|top|web|wiki|xyz"
 )
 # Country codes, written small: a sentence that follows a full stop without a space begins with a capital.
-_COUNTRY_DOMAINS = (
+COUNTRY_DOMAINS = (
     "a[cdefgilmoqrstuwxz]|b[abdefghijmnorstvwyz]|c[acdfghiklmnoruvwxyz]|d[ejkmoz]|e[ceghrstu]|f[ijkmor]"
     "|g[abdefghilmnpqrstuwy]|h[kmnrtu]|i[delmnoqrst]|j[emop]|k[eghimnprwyz]|l[abcikrstuvy]|m[acdeghklmnopqrstuvwxyz]"
     "|n[acefgilopruz]|om|p[aefghklmnrstwy]|qa|r[eosuw]|s[abcdeghijklmnorstuvxyz]|t[cdfghjklmnortvwz]|u[agksyz]"
     "|v[aceginu]|w[fs]|y[et]|z[amw]"
 )
 # Ordinary words that are domains too, written small as well.
-_WORD_DOMAINS = (
+WORD_DOMAINS = (
     "academy|agency|art|bank|berlin|care|chat|church|click|club|company|design|digital|express|finance|fun|gallery|games"
     "|global|group|guru|health|host|international|law|legal|life|link|live|london|media|money|music|network|news|page"
     "|photo|photography|photos|press|school|services|social|software|solutions|space|studio|systems|team|technology"
     "|today|university|video|vip|website|work|world|zone"
 )
 _DOMAIN_END = (
-    rf"(?:(?i:{_GENERIC_DOMAINS})|{_COUNTRY_DOMAINS}|{_COUNTRY_DOMAINS.upper()}|{_WORD_DOMAINS})\x02*+(?![0-9A-Za-z])"
+    rf"(?:(?i:{GENERIC_DOMAINS})|{COUNTRY_DOMAINS}|{COUNTRY_DOMAINS.upper()}|{WORD_DOMAINS})\x02*+(?![0-9A-Za-z])"
 )
 _LABEL = r"[0-9A-Za-z\x02_-]{1,63}"
 # What a path may hold, and what it may end in: punctuation behind an address is the sentence's.
@@ -117,13 +117,6 @@ _DOMAIN_SIGN = re.compile(rf"\.{_DOMAIN_END}")
 _ONE_NUMBER = re.compile(_NUMBER)
 _ONE_ADDRESS = re.compile(_ADDRESS)
 _CLITIC_FORMS = frozenset({"n't", "'s", "'d", "'m", "'re", "'ve", "'ll"})
-
-STAND_INS = 128
-"""ASCII stand-ins of characters: what `classify_stand_ins` knows of each is one of these bits."""
-LETTER_BIT, DIGIT_BIT, SYMBOL_BIT, LATER_SYMBOL_BIT = 1, 2, 4, 8
-PLAIN_SEPARATOR_BIT, WHOLE_SEPARATOR_BIT, LABEL_BIT = 16, 32, 64
-ANY_CASE, ONE_CASE, LOWER_CASE = 0, 1, 2
-"""In which capitals the end of a domain is read as one: any, all letters alike, or none."""
 
 
 def split_words(text: str, grammar: Grammar = "plain") -> list[str]:
@@ -144,59 +137,15 @@ def _choose_pattern(text: str, grammar: Grammar) -> re.Pattern[str]:
     return _WHOLE_WORD if has_sign else _WHOLE_WORD_WITHOUT_ADDRESSES
 
 
-def find_stand_ins(text: str) -> str:
-    """Return the ASCII stand-in of every character of a text."""
-    return text.translate(_ASCII_CLASSES)
-
-
-def classify_stand_ins() -> list[int]:
-    """Return what each of the `STAND_INS` characters may be in a word, as bits, by the expressions of the grammar.
-
-    They are: a letter or another part of a word, a digit, the first of a word of symbols, a later one of it, what
-    stands inside numbers of the plain and of the whole grammar, and a part of a domain name.
-    """
-    # Each character is tried in the least text that tells.
-    probes = {
-        LETTER_BIT: (_LETTERS, "{}"),
-        DIGIT_BIT: ("[0-9]", "{}"),
-        SYMBOL_BIT: (_SYMBOLS, "{}"),
-        LATER_SYMBOL_BIT: (_SYMBOLS, _SYMBOL + "{}"),
-        PLAIN_SEPARATOR_BIT: (_PLAIN_NUMBER, "1{}1"),
-        WHOLE_SEPARATOR_BIT: (rf"(?!{_LETTERS}\Z){_NUMBER}", "1{}1"),
-        LABEL_BIT: (_LABEL, "{}"),
-    }
-    return [
-        sum(bit for bit, (pattern, probe) in probes.items() if re.fullmatch(pattern, probe.format(chr(code))))
-        for code in range(STAND_INS)
-    ]
-
-
-def list_domain_ends() -> dict[str, int]:
-    """Return the ends of domain names, written small, and in which capitals each counts."""
-    letters = "abcdefghijklmnopqrstuvwxyz"
-    countries = [first + second for first in letters for second in letters]
-    candidates = [*countries, *_GENERIC_DOMAINS.split("|"), *_WORD_DOMAINS.split("|")]
-    is_end = re.compile(_DOMAIN_END).fullmatch
-    return {
-        name: ANY_CASE if is_end(name[0] + name[1:].upper()) else ONE_CASE if is_end(name.upper()) else LOWER_CASE
-        for name in candidates
-        if is_end(name)
-    }
-
-
 def is_number(word: str) -> bool:
     """Return whether a word of the whole grammar is a number: it begins with a digit of any script."""
-    if word.isascii() and word.isalpha():
-        return False
-    return bool(_ONE_NUMBER.fullmatch(word.translate(_ASCII_CLASSES)))
+    return not (word.isascii() and word.isalpha()) and bool(_ONE_NUMBER.fullmatch(word.translate(_ASCII_CLASSES)))
 
 
 def is_address(word: str) -> bool:
     """Return whether a word of the whole grammar is an address."""
-    if word.isascii() and word.isalpha():
-        return False
-    stand_in = word.translate(_ASCII_CLASSES)
-    return bool(_ONE_ADDRESS.fullmatch(stand_in)) and not _ONE_NUMBER.fullmatch(stand_in)
+    is_plain = word.isascii() and word.isalpha()
+    return not is_plain and bool(_ONE_ADDRESS.fullmatch(word.translate(_ASCII_CLASSES))) and not is_number(word)
 
 
 def fold_word(word: str) -> str:

@@ -12,11 +12,9 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.errors import InputError
-from deniable.core.parallel import compile_loop
-from deniable.space.blocks import VectorDistances, map_row_blocks
 from deniable.space.grammar import fold_word
 from deniable.space.regular_graph import WordLists
-from deniable.space.vector_distances import EuclideanPanels
+from deniable.space.vector_distances import map_row_blocks, multiply_rows, prepare_euclidean
 
 NEAR_COUNT = 64
 """K: near words in a list."""
@@ -50,22 +48,18 @@ def list_near_points(points: FloatArray, by: str) -> WordLists:
     count = min(NEAR_COUNT, len(points) - 1)
     state = hashlib.blake2b(repr((by, points.shape, count)).encode(), digest_size=16)
     state.update(points.tobytes())
-    measured = _normalize(points) if by == "cosine" else points
+    if by == "cosine":
+        lengths = np.sqrt(multiply_rows(points, points))
+        points = points / np.where(lengths > 0, lengths, 1.0)[:, None]
 
     def compute() -> FloatArray:
         visit = functools.partial(_select_nearest, count)
-        blocks = map_row_blocks(VectorDistances(EuclideanPanels.of, measured), len(points), visit, range(len(points)))
+        fill = prepare_euclidean(points)
+        blocks = map_row_blocks(lambda rows, out: fill(points[rows], out), len(points), visit, range(len(points)))
         return np.concatenate(blocks).astype(np.float64)
 
     near = load_or_compute_array(f"near-{state.hexdigest()}", (len(points), count), compute)
     return near.astype(np.int32)
-
-
-def _normalize(points: FloatArray) -> FloatArray:
-    """Return unit vectors (m, d) of the same directions, added up column by column as on every processor."""
-    lengths = np.sqrt(functools.reduce(np.add, (column**2 for column in points.T)))
-    directions: FloatArray = points / np.where(lengths > 0, lengths, 1.0)[:, None]
-    return directions
 
 
 def _select_nearest(count: int, first: int, distances: FloatArray) -> IntArray:
@@ -79,39 +73,39 @@ def _select_nearest(count: int, first: int, distances: FloatArray) -> IntArray:
     return nearest
 
 
-def parse_lists(near: npt.ArrayLike, word_count: int) -> WordLists:
-    """Return lists (n, K) of near words that a user gives.
+def parse_lists(near: npt.ArrayLike, words: Sequence[str], first_rows: Mapping[str, int]) -> WordLists:
+    """Return the lists (m, K) of the m words that are kept, from those (n, K) that a user gives of n words.
+
+    Args:
+        near: (n, K).
+        words: n.
+        first_rows: folded word -> its row.
 
     Raises:
-        InputError: they do not fit the words.
+        InputError: the lists do not fit the words.
     """
     try:
         lists = np.asarray(near)
     except ValueError as error:
         raise InputError(f"The lists of near words must be an array (n, K) of integers: {error}.") from None
-    if lists.ndim != 2 or len(lists) != word_count or lists.dtype.kind not in "iu" or lists.shape[1] == 0:  # noqa: PLR2004
+    if lists.ndim != 2 or len(lists) != len(words) or lists.dtype.kind not in "iu" or lists.shape[1] == 0:  # noqa: PLR2004
         raise InputError(
-            f"The lists of near words must be integers of shape (n, K), with n = {word_count} words. Got "
+            f"The lists of near words must be integers of shape (n, K), with n = {len(words)} words. Got "
             f"{lists.dtype} of shape {lists.shape}."
         )
-    wrong = (lists < -1) | (lists >= word_count)
+    wrong = (lists < -1) | (lists >= len(words))
     if wrong.any():
         row, place = np.argwhere(wrong)[0].tolist()
         raise InputError(
-            f"The lists of near words must hold numbers of words, 0 to {word_count - 1}, or -1. Got "
+            f"The lists of near words must hold numbers of words, 0 to {len(words) - 1}, or -1. Got "
             f"{lists[row, place]} in row {row}."
         )
-    return lists.astype(np.int32)
-
-
-def renumber_lists(near: WordLists, words: Sequence[str], first_rows: Mapping[str, int]) -> WordLists:
-    """Return the lists (m, K) of the m words that are kept, from those (n, K) of all words that were given."""
     if len(first_rows) == len(words):
-        return near
+        return lists.astype(np.int32)
     kept_numbers = {word: number for number, word in enumerate(first_rows)}
     # The last is the number of none.
     numbers = np.array([*(kept_numbers.get(fold_word(word), -1) for word in words), -1], dtype=np.int32)
-    renumbered: WordLists = numbers[near[list(first_rows.values())]]
+    renumbered: WordLists = numbers[lists[list(first_rows.values())]]
     return renumbered
 
 
@@ -130,33 +124,18 @@ def number_points(groups: npt.NDArray[np.integer[Any]], class_by_word: npt.NDArr
     return point_by_word
 
 
-@compile_loop
-def select_points(  # pragma: no cover - compiled
-    near: WordLists, point_by_word: npt.NDArray[np.int32], word_points: int
-) -> WordLists:
+def select_points(near: WordLists, point_by_word: npt.NDArray[np.int32], word_points: int) -> WordLists:
     """Return the lists (m, K) of the points of single words, 0 to m - 1, from the lists (n, K) of all words.
 
     What lies elsewhere, at a hidden class, leaves the lists, and so does what repeats; a point has the list of its
     first word.
     """
-    places = near.shape[1]
-    lists = np.empty((word_points, places), dtype=np.int32)
-    is_listed = np.zeros(word_points, dtype=np.bool_)
-    for word in range(near.shape[0]):
-        point = point_by_word[word]
-        if point >= word_points or is_listed[point]:
-            continue
-        is_listed[point] = True
-        size = 0
-        for place in range(places):
-            lists[point, place] = -1
-            other = near[word, place]
-            if other < 0 or point_by_word[other] >= word_points or point_by_word[other] == point:
-                continue
-            is_new = True
-            for k in range(size):
-                is_new = is_new and lists[point, k] != point_by_word[other]
-            if is_new:
-                lists[point, size] = point_by_word[other]
-                size += 1
-    return lists
+    points, first_words = np.unique(point_by_word, return_index=True)
+    first_words = first_words[points < word_points]
+    lists = np.where(near >= 0, point_by_word[near], word_points)[first_words]
+    lists[(lists > word_points) | (lists == np.arange(word_points)[:, None])] = word_points
+    for place in range(1, lists.shape[1]):
+        lists[(lists[:, :place] == lists[:, place, None]).any(axis=1), place] = word_points
+    is_left_out = lists == word_points
+    lists[is_left_out] = -1
+    return np.take_along_axis(lists, np.argsort(is_left_out, axis=1, kind="stable"), axis=1)

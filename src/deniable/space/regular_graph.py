@@ -13,6 +13,8 @@ happens among few words alone, each word is joined to the c / 2 before it and th
 c + 1 words are all neighbours of each other.
 """
 
+from collections.abc import Sequence
+
 import numpy as np
 import numpy.typing as npt
 
@@ -37,49 +39,33 @@ def build_regular_graph(near: WordLists, degree: int) -> Neighbours:
     """
     count, places = near.shape
     if count <= degree + 1:
-        return _join_all(count)
-    keys = np.sort(_rank_pairs(near))
+        return _join_in_circle(count, range(1, count))
+    keys = _rank_pairs(near)
     neighbours = np.full((count, degree), _NONE, dtype=np.int32)
     sizes = np.zeros(count, dtype=np.int32)
     _take_pairs(keys % count**2, neighbours, sizes)
     order = np.argsort(sizes, kind="stable")
     if not _fill(near, order, neighbours, sizes, np.full(count, 2 * places, dtype=np.int32)):
-        return _join_in_circle(count, degree)
+        return _join_in_circle(count, [*range(-degree // 2, 0), *range(1, degree // 2 + 1)])
     return np.sort(neighbours, axis=1)
 
 
-def _join_all(count: int) -> Neighbours:
-    others = np.arange(count - 1, dtype=np.int32)
-    return others + (others >= np.arange(count, dtype=np.int32)[:, None]).astype(np.int32)
-
-
-def _join_in_circle(count: int, degree: int) -> Neighbours:
-    offsets = [offset for offset in range(-degree // 2, degree // 2 + 1) if offset]
-    circle = (np.arange(count)[:, None] + np.array(offsets)) % count
+def _join_in_circle(count: int, offsets: Sequence[int]) -> Neighbours:
+    circle = (np.arange(count)[:, None] + np.array(offsets, dtype=np.int64)) % count
     return np.sort(circle, axis=1).astype(np.int32)
 
 
-@compile_loop
-def _rank_pairs(near: WordLists) -> IntArray:  # pragma: no cover - compiled
-    """Return each pair of the lists as rank(u, v) rank(v, u) m^2 + u m + v, u < v."""
+def _rank_pairs(near: WordLists) -> IntArray:
+    """Return each pair of the lists once, as rank(u, v) rank(v, u) m^2 + u m + v, u < v, in increasing order."""
     count, places = near.shape
-    keys = np.empty(near.size, dtype=np.int64)
-    found = 0
-    for u in range(count):
-        for place in range(places):
-            v = np.int64(near[u, place])
-            if v < 0:
-                break
-            back = 2 * places
-            for other_place in range(places):
-                if near[v, other_place] == u:
-                    back = other_place + 1
-                    break
-            if back <= places and v < u:  # found from v
-                continue
-            keys[found] = (place + 1) * back * count * count + min(u, v) * count + max(u, v)
-            found += 1
-    return keys[:found]
+    u, place = np.nonzero(near >= 0)
+    v = near[u, place].astype(np.int64)
+    pairs = np.minimum(u, v) * count + np.maximum(u, v)
+    order = np.argsort(pairs)
+    pairs, ranks = pairs[order], place[order] + 1
+    is_mutual = np.diff(pairs, append=-1) == 0  # the pair is in both lists, and follows once more
+    products = ranks * np.where(is_mutual, np.roll(ranks, -1), 2 * places)
+    return np.sort((products * count**2 + pairs)[~np.roll(is_mutual, 1)])
 
 
 @compile_loop

@@ -1,8 +1,8 @@
 """Where words and vectors come from: the GloVe package, and files in the formats of the field."""
 
-import contextlib
 import gzip
 import itertools
+import re
 import sys
 import zlib
 from collections import Counter
@@ -14,13 +14,12 @@ import numpy as np
 
 from deniable.core.archives import limit_reader, open_archive, read_array
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_count
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, check_count, import_extra
 from deniable.space.grammar import fold_word, is_one_word
 
 _PEEKED_LINES = 1000
-_MAX_DIGITS = 18
-"""Digits of a number in a header; Python refuses to read thousands of them."""
+_HEADER = re.compile(rb"\s*(\d{1,18})\s+(\d{1,18})\s*")
+_TRAILING_NUMBER = re.compile(rb" [-+]?\.?\d[-+.\deE]*$")
 _MAX_DIMENSIONS, _MAX_WORD_BYTES, _MAX_LINE_BYTES = 100_000, 10_000, 1 << 22
 
 
@@ -40,20 +39,15 @@ def read_glove(size: int) -> tuple[list[str], FloatArray]:
     Raises:
         InputError: ``size`` is not a number of words that the list has.
     """
-    import pyarrow.parquet as pq  # noqa: PLC0415
+    import pyarrow.parquet as pq
 
     check_count("Space.glove", "size", size, minimum=2)
     root = find_glove_folder()
     # (read_table loads pyarrow's data sets, and with them pandas where it is installed: half a second.)
     entries = cast("list[str]", pq.ParquetFile(root / "glove_6B_index.parquet").read(["index"])["index"].to_pylist())
-    words: list[str] = []
-    rows: list[int] = []
-    for row, entry in enumerate(entries):
-        if len(words) == size:
-            break
-        if fold_word(entry) == entry and is_one_word(entry):
-            words.append(entry)
-            rows.append(row)
+    usable_rows = (row for row, entry in enumerate(entries) if fold_word(entry) == entry and is_one_word(entry))
+    rows = list(itertools.islice(usable_rows, size))
+    words = [entries[row] for row in rows]
     if len(words) < size:
         raise InputError(f"GloVe 6B has {len(words)} words. Got size={size}.")
     vectors = np.load(root / "glove_6B_50d_emb.npy", mmap_mode="r")
@@ -70,14 +64,13 @@ def read_vectors(path: Path, limit: int | None = None) -> tuple[list[str], Float
         if path.suffix == ".npz":
             words, vectors = _read_npz_vectors(path)
             return words[:limit], vectors[:limit], []
-        with contextlib.ExitStack() as stack:
-            file: IO[bytes] = stack.enter_context(path.open("rb"))
+        with path.open("rb") as file:
+            stream: IO[bytes] = file
             if path.suffix == ".gz":
-                stream = cast("BinaryIO", stack.enter_context(gzip.GzipFile(fileobj=file)))
-                file = limit_reader(stream, path.stat().st_size)
+                stream = limit_reader(cast("BinaryIO", gzip.GzipFile(fileobj=file)), path.stat().st_size)
             if Path(path.name.removesuffix(".gz")).suffix == ".bin":
-                return *_read_binary_vectors(file, path.name, limit), []
-            return _read_text_vectors(file, path.name, limit)
+                return *_read_binary_vectors(stream, path.name, limit), []
+            return _read_text_vectors(stream, path.name, limit)
     except (OSError, EOFError, zlib.error, MemoryError, OverflowError) as error:
         raise InputError(f"{path.name} cannot be read: {error}.") from None
 
@@ -86,6 +79,7 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
     try:
         with open_archive(path) as archive:
             names, vectors = (read_array(archive, f"{name}.npy") for name in ("words", "vectors"))
+        words = _list_words(names)
     except (OSError, MemoryError):
         raise
     except Exception as error:  # noqa: BLE001 - whatever bytes there are
@@ -93,20 +87,12 @@ def _read_npz_vectors(path: Path) -> tuple[list[str], FloatArray]:
         raise InputError(
             f"{path.name} must hold the arrays 'words' and 'vectors', as numpy.savez writes them: {reason}."
         ) from None
-    if vectors.dtype.kind in "US":
-        raise InputError(f"{path.name} has vectors of texts: they must be numbers.")
-    if vectors.ndim != 2:  # noqa: PLR2004
-        raise InputError(f"{path.name} has vectors of shape {vectors.shape}: they must be of shape (n, d).")
-    try:
-        words = _list_words(names, len(vectors))
-    except ValueError as error:
-        raise InputError(f"{path.name} has words that are no text: {error}.") from None
-    if len(words) != len(vectors):
-        raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}.")
+    if vectors.ndim != 2 or len(words) != len(vectors):  # noqa: PLR2004
+        raise InputError(f"{path.name} has {len(words)} words but vectors of shape {vectors.shape}: give (n, d).")
     return words, vectors
 
 
-def _list_words(names: np.ndarray[Any, Any], count: int) -> list[str]:
+def _list_words(names: np.ndarray[Any, Any]) -> list[str]:
     """Return the words of an array, or those of a single text, one a line.
 
     Raises:
@@ -116,19 +102,14 @@ def _list_words(names: np.ndarray[Any, Any], count: int) -> list[str]:
         codes = np.frombuffer(names.tobytes(), np.dtype("u4").newbyteorder(names.dtype.byteorder))
         if codes.max() > sys.maxunicode:  # numpy makes texts of them at which Python fails later
             raise ValueError(f"character {codes.max():,} is above U+10FFFF")
-    if names.ndim:
-        return [w.decode("utf-8", "replace") if isinstance(w, bytes) else str(w) for w in names.tolist()]
-    raw = names.item()
-    words = (raw.decode("utf-8", "replace") if isinstance(raw, bytes) else str(raw)).split("\n")
-    return words[:-1] if words[-1] == "" and len(words) == count + 1 else words
+    texts = [text.decode("utf-8", "replace") if isinstance(text, bytes) else str(text) for text in names.ravel()]
+    return texts if names.ndim else texts[0].removesuffix("\n").split("\n")
 
 
 def _parse_header(line: bytes) -> tuple[int, int] | None:
     """Return (n, d) of a word2vec header line, or None."""
-    fields = line.split()
-    if len(fields) == 2 and all(field.isdigit() and len(field) <= _MAX_DIGITS for field in fields):  # noqa: PLR2004
-        return int(fields[0]), int(fields[1])
-    return None
+    match = _HEADER.fullmatch(line)
+    return (int(match[1]), int(match[2])) if match else None
 
 
 def _read_binary_vectors(file: IO[bytes], name: str, limit: int | None) -> tuple[list[str], FloatArray]:
@@ -196,14 +177,6 @@ def _parse_line(line: bytes, dimensions: int, location: str) -> tuple[str, Float
         vector = np.array(fields[1:], dtype=np.float64)
     except ValueError:
         vector = np.empty(0)
-    if len(vector) != dimensions or (b" " in fields[0] and _is_number(fields[0].rsplit(b" ", 1)[1])):
+    if len(vector) != dimensions or _TRAILING_NUMBER.search(fields[0]):
         raise InputError(f"{location} must end in {dimensions} numbers like the other lines. Got {line[:60]!r}.")
     return fields[0].decode("utf-8", "replace"), vector
-
-
-def _is_number(field: bytes) -> bool:
-    try:
-        float(field)
-    except ValueError:
-        return False
-    return True

@@ -7,9 +7,9 @@ With c neighbours for each of the m points of single words, and C points of hidd
 It is a metric of whole numbers: cut off at a constant a metric stays one, and 2 A >= reach. Nothing rounds.
 """
 
+import dataclasses
 import functools
 import hashlib
-from typing import NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -17,33 +17,55 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.cache import load_or_compute_array
 from deniable.core.classes import WriteOnce
+from deniable.core.errors import check_count, make_parameter_error
 from deniable.core.parallel import compile_loop, parallel_map
-from deniable.space.blocks import TileFiller
-from deniable.space.near_lists import select_points
+from deniable.space.near_lists import NEAR_COUNT, select_points
 from deniable.space.regular_graph import Neighbours, WordLists, build_regular_graph
 
 CLASS_STEPS = 8
 """A: steps from a hidden class to any other point, so that a name comes out as a name."""
+_NEARNESS = ("lists", "cosine", "euclidean")
 _POINTS_PER_TASK = 512
 
 
-class StepOptions(NamedTuple):
-    """How steps are counted; see `Metric.steps`.
+@dataclasses.dataclass(frozen=True)
+class StepOptions:
+    """How steps are counted: nothing is proved of other ways.
 
     Attributes:
-        neighbours: c.
-        reach: steps beyond which no two words are.
+        neighbours: c: even, 2 to 64.
+        reach: steps beyond which no two words are, 2 to 8.
         by: what near words are near by: ``cosine`` or ``euclidean`` distance of vectors; ``lists`` for lists that are
             given.
+
+    Raises:
+        InputError: a number out of range, or another name.
     """
 
     neighbours: int = 12
     reach: int = 5
     by: str = "lists"
 
+    def __post_init__(self) -> None:
+        """Check the numbers."""
+        counts = {"neighbours": (2, NEAR_COUNT), "reach": (2, CLASS_STEPS)}
+        for name, limits in counts.items():
+            object.__setattr__(self, name, check_count("Metric.steps", name, getattr(self, name), *limits))
+        if self.neighbours % 2:
+            raise make_parameter_error("Metric.steps", "neighbours", "an even number", self.neighbours)
+        if self.by not in _NEARNESS:
+            raise make_parameter_error("Metric.steps", "by", f"one of {', '.join(_NEARNESS)}", self.by)
+
+    @property
+    def name(self) -> str:
+        """Name of the metric, with the options that are not the defaults."""
+        fields = dataclasses.fields(self)
+        chosen = [f"{f.name}={value}" for f in fields if (value := getattr(self, f.name)) != f.default]
+        return f"steps({', '.join(chosen)})" if chosen else "steps"
+
 
 class StepGraph(WriteOnce):
-    """The graph, and the distances on it; see `deniable.space.blocks.Distances`.
+    """The graph, and the distances on it.
 
     Points 0 to m - 1 are those of single words, the C after them those of hidden classes.
 
@@ -56,8 +78,6 @@ class StepGraph(WriteOnce):
     Attributes:
         steps: (reach + 2,) of each ring about a point: of each number from 0 to reach, and of the classes.
     """
-
-    panels = None
 
     def __init__(
         self, near: WordLists, point_by_word: npt.NDArray[np.int32], class_count: int, options: StepOptions
@@ -81,10 +101,7 @@ class StepGraph(WriteOnce):
             lists = select_points(self._near, self._point_by_word, self.word_count)
             return build_regular_graph(lists, self._degree).astype(np.float64)
 
-        def is_usable(stored: FloatArray) -> bool:
-            return bool(((stored == np.floor(stored)) & (stored >= 0) & (stored < self.word_count)).all())
-
-        table = load_or_compute_array(f"graph-{state.hexdigest()}", shape, compute, is_usable)
+        table = load_or_compute_array(f"graph-{state.hexdigest()}", shape, compute)
         neighbours = np.ascontiguousarray(table, dtype=np.int32)
         neighbours.setflags(write=False)
         return neighbours
@@ -99,12 +116,8 @@ class StepGraph(WriteOnce):
     @functools.cached_property
     def counts(self) -> IntArray:
         """N_k(x), the number of points (n, reach + 2) in each ring about each point; see `steps`."""
-        table = load_or_compute_array(
-            f"rings-{self.identity.hex()}",
-            (self.count, self.reach + 2),
-            lambda: self._count_rings().astype(np.float64),
-            lambda stored: bool((stored == np.floor(stored)).all() and (stored.sum(axis=1) == self.count).all()),
-        )
+        name, shape = f"rings-{self.identity.hex()}", (self.count, self.reach + 2)
+        table = load_or_compute_array(name, shape, lambda: self._count_rings().astype(np.float64))
         counts = table.astype(np.int64)
         counts.setflags(write=False)
         return counts
@@ -124,39 +137,29 @@ class StepGraph(WriteOnce):
         counts[self.word_count :, -1] = self.count - 1
         return counts
 
+    def measure_extent(self) -> dict[str, float]:
+        """Return the largest and the smallest distance between two points."""
+        present = self.steps[self.counts.sum(axis=0) > 0]
+        return {"diameter": float(present.max()), "separation": float(present[1])}
+
     def find_levels(self, points: IntArray) -> npt.NDArray[np.uint8]:
         """Return the ring (k, n) in which each point lies about each of k points: a place in `steps`."""
         levels = np.full((len(points), self.count), self.reach + 1, dtype=np.uint8)
+        # Not by `expand_point`: to load compiled code takes longer than the few searches of a command do here.
         for row, point in zip(levels, np.asarray(points).tolist(), strict=True):
             if point < self.word_count:
-                self._search(point, row[: self.word_count])
+                row[: self.word_count] = self.reach
+                ring = np.array([point])
+                for step in range(1, self.reach):
+                    around = self.neighbours[ring].ravel()
+                    row[around[row[around] == self.reach]] = step
+                    ring = np.flatnonzero(row == step)
             row[point] = 0
         return levels
-
-    def _search(self, point: int, levels: npt.NDArray[np.uint8]) -> None:
-        """Write the steps (m,) from one word to all words."""
-        # Not by `expand_point`: to load compiled code takes longer than the few searches of a command do here.
-        levels[:] = self.reach
-        levels[point] = 0
-        ring = np.array([point])
-        for step in range(1, self.reach):
-            around = self.neighbours[ring].ravel()
-            levels[around[levels[around] == self.reach]] = step
-            ring = np.flatnonzero(levels == step)
 
     def fill_rows(self, points: IntArray, out: FloatArray) -> None:
         """Write the distances of k points to all points into ``out`` (k, n)."""
         np.take(self.steps.astype(np.float64), self.find_levels(points), out=out, mode="clip")
-
-    def prepare_strip(self, rows: slice) -> TileFiller:
-        """Return a function that writes the tiles of a strip of points, after one search from each of them."""
-        levels = self.find_levels(np.arange(rows.start, rows.stop))
-        steps = self.steps.astype(np.float64)
-
-        def fill_tile(columns: slice, out: FloatArray) -> None:
-            np.take(steps, levels[:, columns], out=out, mode="clip")
-
-        return fill_tile
 
 
 @compile_loop

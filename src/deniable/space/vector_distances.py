@@ -3,17 +3,22 @@
 Those under the Euclidean metric are the same on every processor: sums of products in the order of the dimensions, each
 product and each sum rounded by itself, and square roots, all as IEEE 754 defines them. A BLAS would choose its order by
 the processor and by the shape of the matrices.
+
+Blocks of rows of the distances between points, computed on all cores.
+
+A row of distances is the same to the last bit whatever the blocks and the number of workers are.
 """
 
-import dataclasses
 import math
+import threading
 from collections.abc import Callable
 
 import numpy as np
+import numpy.typing as npt
 
-from deniable.core.arrays import FloatArray
+from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.core.parallel import compile_loop
+from deniable.core.parallel import Result, compile_loop, parallel_map
 
 VectorDistanceFiller = Callable[[FloatArray, FloatArray], None]
 """Writes the distances of a block X (k, d) to the points that it was prepared for into an array (k, n)."""
@@ -27,79 +32,15 @@ CANCELLATION_SHARE = 1e-6
 
 
 @compile_loop
-def _add_products(row: FloatArray, panel: FloatArray, k: int, out: FloatArray) -> None:  # pragma: no cover - compiled
-    """Add the products of five dimensions from number k on of one vector to the sums (PANEL_SIZE,) of a panel."""
-    a0, a1, a2, a3, a4 = row[k], row[k + 1], row[k + 2], row[k + 3], row[k + 4]
-    y0, y1, y2, y3, y4 = panel[k], panel[k + 1], panel[k + 2], panel[k + 3], panel[k + 4]
-    for j in range(PANEL_SIZE):
-        out[j] = ((((out[j] + a0 * y0[j]) + a1 * y1[j]) + a2 * y2[j]) + a3 * y3[j]) + a4 * y4[j]
-
-
-@compile_loop
-def multiply_panel(rows: FloatArray, panel: FloatArray, out: FloatArray) -> None:  # pragma: no cover - compiled
-    """Write the products x.y of vectors X (k, d) with those of a panel (d, PANEL_SIZE) into an array (k, PANEL_SIZE).
-
-    Each is summed in the order of the dimensions. Four rows and five dimensions at a time, so that what has been loaded
-    is used several times.
-    """
-    count, dimensions = rows.shape
-    grouped = dimensions - dimensions % 5
-    for i in range(count):
-        for j in range(PANEL_SIZE):
-            out[i, j] = 0.0
-    for k in range(0, grouped, 5):
-        y0, y1, y2, y3, y4 = panel[k], panel[k + 1], panel[k + 2], panel[k + 3], panel[k + 4]
-        i = 0
-        while i + 4 <= count:
-            a, b, c, d = rows[i], rows[i + 1], rows[i + 2], rows[i + 3]
-            a0, a1, a2, a3, a4 = a[k], a[k + 1], a[k + 2], a[k + 3], a[k + 4]
-            b0, b1, b2, b3, b4 = b[k], b[k + 1], b[k + 2], b[k + 3], b[k + 4]
-            c0, c1, c2, c3, c4 = c[k], c[k + 1], c[k + 2], c[k + 3], c[k + 4]
-            d0, d1, d2, d3, d4 = d[k], d[k + 1], d[k + 2], d[k + 3], d[k + 4]
-            oa, ob, oc, od = out[i], out[i + 1], out[i + 2], out[i + 3]
-            for j in range(PANEL_SIZE):
-                v0, v1, v2, v3, v4 = y0[j], y1[j], y2[j], y3[j], y4[j]
-                oa[j] = ((((oa[j] + a0 * v0) + a1 * v1) + a2 * v2) + a3 * v3) + a4 * v4
-                ob[j] = ((((ob[j] + b0 * v0) + b1 * v1) + b2 * v2) + b3 * v3) + b4 * v4
-                oc[j] = ((((oc[j] + c0 * v0) + c1 * v1) + c2 * v2) + c3 * v3) + c4 * v4
-                od[j] = ((((od[j] + d0 * v0) + d1 * v1) + d2 * v2) + d3 * v3) + d4 * v4
-            i += 4
-        for last in range(i, count):
-            _add_products(rows[last], panel, k, out[last])
-    for k in range(grouped, dimensions):
-        for i in range(count):
-            for j in range(PANEL_SIZE):
-                out[i, j] += rows[i, k] * panel[k, j]
-
-
-@compile_loop
-def _sum_products(x: FloatArray, y: FloatArray) -> float:  # pragma: no cover - compiled
-    """Return x.y as `multiply_panel` computes it."""
-    total = 0.0
-    for k in range(x.size):
-        total += x[k] * y[k]
-    return total
-
-
-@compile_loop
-def sum_squares(vectors: FloatArray) -> FloatArray:  # pragma: no cover - compiled
-    """Return |x|^2 (n,) of vectors (n, d)."""
-    out = np.empty(vectors.shape[0])
-    for i in range(vectors.shape[0]):
-        out[i] = _sum_products(vectors[i], vectors[i])
-    return out
-
-
-@compile_loop
-def write_panel_distances(  # pragma: no cover - compiled
+def _write_distances(  # pragma: no cover - compiled
     rows: FloatArray,
     row_squares: FloatArray,
-    panel: FloatArray,
+    panels: FloatArray,
     vectors: FloatArray,
     squares: FloatArray,
     out: FloatArray,
 ) -> None:
-    """Write the distances of vectors X (k, d) to the points of a panel into an array (k, PANEL_SIZE).
+    """Write the distances of vectors X (k, d) to n points into an array (k, n).
 
     sqrt(|x|^2 + |y|^2 - 2 x.y), those of close points from their differences. The distance of two points follows from
     their vectors alone, whichever of them is the row.
@@ -107,78 +48,53 @@ def write_panel_distances(  # pragma: no cover - compiled
     Args:
         rows: X (k, d).
         row_squares: their squares (k,).
-        panel: (d, PANEL_SIZE) the points of the panel, zeros beyond the last.
-        vectors: (m, d) the same points, m <= PANEL_SIZE.
-        squares: their squares (m,).
-        out: (k, PANEL_SIZE), of which the first m columns mean something.
-    """
-    multiply_panel(rows, panel, out)
-    for i in range(rows.shape[0]):
-        close = 0
-        for j in range(squares.size):
-            scale = row_squares[i] + squares[j]
-            square = scale - 2.0 * out[i, j]
-            out[i, j] = np.sqrt(max(square, 0.0))
-            close += square < CANCELLATION_SHARE * scale
-        # Where two points are as close as that, the subtraction has left little but rounding.
-        # (A separate loop, so that the one above is vectorized.)
-        if close > 0:
-            for j in range(squares.size):
-                scale = row_squares[i] + squares[j]
-                if out[i, j] * out[i, j] <= 2.0 * CANCELLATION_SHARE * scale:
-                    square = scale - 2.0 * _sum_products(rows[i], vectors[j])
-                    if square < CANCELLATION_SHARE * scale:
-                        total = 0.0
-                        for k in range(rows.shape[1]):
-                            difference = rows[i, k] - vectors[j, k]
-                            total += difference * difference
-                        out[i, j] = np.sqrt(total)
-
-
-@compile_loop
-def _fill_panels(  # pragma: no cover - compiled
-    rows: FloatArray, panels: FloatArray, vectors: FloatArray, squares: FloatArray, out: FloatArray
-) -> None:
-    """Write the distances of vectors X (k, d) to n points into an array (k, n); see `write_panel_distances`."""
-    row_squares = sum_squares(rows)
-    count = vectors.shape[0]
-    block = np.empty((rows.shape[0], PANEL_SIZE))
-    for number in range(panels.shape[0]):
-        start, end = number * PANEL_SIZE, min((number + 1) * PANEL_SIZE, count)
-        write_panel_distances(rows, row_squares, panels[number], vectors[start:end], squares[start:end], block)
-        for i in range(rows.shape[0]):  # numba would compile the error messages of a copied slice for a second
-            for j in range(end - start):
-                out[i, start + j] = block[i, j]
-
-
-@dataclasses.dataclass(frozen=True, eq=False)
-class EuclideanPanels:
-    """Points laid out so that the Euclidean distances to many of them are computed at once.
-
-    Attributes:
+        panels: (p, d, PANEL_SIZE) the points, one panel after the other, zeros beyond the last point.
         vectors: (n, d) the points.
-        panels: (p, d, PANEL_SIZE) the same, one panel after the other, zeros beyond the last point.
-        squares: (n,) their squares.
+        squares: their squares (n,).
+        out: (k, n).
     """
+    products = np.empty(PANEL_SIZE)
+    for number in range(panels.shape[0]):
+        start, end = number * PANEL_SIZE, min((number + 1) * PANEL_SIZE, vectors.shape[0])
+        for i in range(rows.shape[0]):
+            products[:] = 0.0
+            for k in range(rows.shape[1]):
+                coordinate, column = rows[i, k], panels[number, k]
+                for j in range(PANEL_SIZE):
+                    products[j] += coordinate * column[j]
+            for j in range(start, end):
+                scale = row_squares[i] + squares[j]
+                square = scale - 2.0 * products[j - start]
+                if square < CANCELLATION_SHARE * scale:  # where the subtraction has left little but rounding
+                    square = 0.0
+                    for k in range(rows.shape[1]):
+                        square += (rows[i, k] - vectors[j, k]) ** 2
+                out[i, j] = np.sqrt(square)
 
-    vectors: FloatArray
-    panels: FloatArray
-    squares: FloatArray
 
-    @classmethod
-    def of(cls, vectors: FloatArray) -> "EuclideanPanels":
-        """Return the points (n, d) as panels, which write d(x, y) = |x - y|_2."""
-        count, dimensions = vectors.shape
-        padded = np.zeros((-(-count // PANEL_SIZE) * PANEL_SIZE, dimensions))
-        padded[:count] = vectors
-        panels = np.ascontiguousarray(padded.reshape(-1, PANEL_SIZE, dimensions).transpose(0, 2, 1))
-        # A copy: what is read-only has another type, for which the loops would be compiled once more.
-        own_vectors = padded[:count]
-        return cls(own_vectors, panels, sum_squares(own_vectors))
+def prepare_euclidean(vectors: FloatArray) -> VectorDistanceFiller:
+    """d(x, y) = |x - y|_2."""
+    count, dimensions = vectors.shape
+    padded = np.zeros((-(-count // PANEL_SIZE) * PANEL_SIZE, dimensions))
+    padded[:count] = vectors
+    panels = np.ascontiguousarray(padded.reshape(-1, PANEL_SIZE, dimensions).transpose(0, 2, 1))
+    # A copy: what is read-only has another type, for which the loop would be compiled once more.
+    points = padded[:count]
+    squares = multiply_rows(points, points)
 
-    def __call__(self, rows: FloatArray, out: FloatArray) -> None:
-        """Write the distances of vectors X (k, d) to all points into an array (k, n)."""
-        _fill_panels(np.array(rows, order="C"), self.panels, self.vectors, self.squares, out)
+    def fill(rows: FloatArray, out: FloatArray) -> None:
+        own_rows = np.array(rows, order="C")
+        _write_distances(own_rows, multiply_rows(own_rows, own_rows), panels, points, squares, out)
+
+    return fill
+
+
+def multiply_rows(left: FloatArray, right: FloatArray) -> FloatArray:
+    """Return the inner product (k,) of each row of two arrays (k, d), added up column by column as on any processor."""
+    products = np.zeros(len(left))
+    for column in range(left.shape[1]):
+        products += left[:, column] * right[:, column]
+    return products
 
 
 def normalize_directions(vectors: FloatArray) -> FloatArray:
@@ -195,26 +111,29 @@ def normalize_directions(vectors: FloatArray) -> FloatArray:
 
 def prepare_angular(directions: FloatArray) -> VectorDistanceFiller:
     """d(x, y) = arccos(x.y / |x||y|) in radians, from the chord so that small angles are exact."""
-    fill_chords = EuclideanPanels.of(directions)
+    fill_chords = prepare_euclidean(directions)
 
     def fill(rows: FloatArray, out: FloatArray) -> None:
         fill_chords(rows, out)
-        out *= 0.5
-        np.minimum(out, 1.0, out=out)
-        np.arcsin(out, out=out)
-        out *= 2.0
+        np.multiply(2.0, np.arcsin(np.minimum(0.5 * out, 1.0)), out=out)
 
     return fill
 
 
-def prepare_scipy(name: str, vectors: FloatArray) -> VectorDistanceFiller:
-    """A distance that scipy knows, by its name there."""
-    from scipy.spatial.distance import cdist  # noqa: PLC0415 - 0.2 s that few metrics need
+def prepare_manhattan(vectors: FloatArray) -> VectorDistanceFiller:
+    """d(x, y) = sum |x_i - y_i|."""
+    return _prepare_scipy("cityblock", vectors)
 
-    def fill(rows: FloatArray, out: FloatArray) -> None:
-        cdist(rows, vectors, name, out=out)
 
-    return fill
+def prepare_chebyshev(vectors: FloatArray) -> VectorDistanceFiller:
+    """d(x, y) = max |x_i - y_i|."""
+    return _prepare_scipy("chebyshev", vectors)
+
+
+def _prepare_scipy(name: str, vectors: FloatArray) -> VectorDistanceFiller:
+    from scipy.spatial.distance import cdist
+
+    return lambda rows, out: cdist(rows, vectors, name, out=out)
 
 
 def prepare_user_function(
@@ -263,3 +182,54 @@ def bound_angular_error(points: FloatArray, diameter: Callable[[], float]) -> fl
 def bound_sum_error(points: FloatArray, diameter: Callable[[], float]) -> float:
     """Bound on the error of a sum, or a maximum, of m absolute differences."""
     return float((points.shape[1] + 2) * 2.0**-53 * diameter())
+
+
+BLOCK_ROWS = 64
+"""Rows that are computed together."""
+
+
+RowFiller = Callable[[IntArray, FloatArray], None]
+"""Writes the distances of k <= `BLOCK_ROWS` of n points, by their numbers, to all points into an array (k, n)."""
+
+
+def map_row_blocks(
+    fill_rows: RowFiller,
+    count: int,
+    visit: Callable[[int, FloatArray], Result],
+    rows: npt.ArrayLike,
+    workers: int | None = None,
+) -> list[Result]:
+    """Call ``visit(start, distances)`` for blocks of rows; see `Space.map_row_blocks`.
+
+    Args:
+        fill_rows: computes the distances between the points.
+        count: n, number of points.
+        visit: called with the place of a block among the rows, and its distances (k, n).
+        rows: numbers of the points whose distances to all points are wanted.
+        workers: threads.
+    """
+    point_numbers = np.asarray(rows, dtype=np.int64)
+    local = threading.local()
+
+    def visit_block(start: int) -> Result:
+        if not hasattr(local, "buffer"):
+            local.buffer = np.empty((BLOCK_ROWS, count))
+        block_points = point_numbers[start : start + BLOCK_ROWS]
+        block = local.buffer[: len(block_points)]
+        fill_rows(block_points, block)
+        block[np.arange(len(block_points)), block_points] = 0.0
+        return visit(start, block)
+
+    return parallel_map(visit_block, range(0, len(point_numbers), BLOCK_ROWS), workers)
+
+
+def measure_extent(fill_rows: RowFiller, count: int) -> dict[str, float]:
+    """Return the largest and the smallest distance between two of n points."""
+
+    def visit(first: int, distances: FloatArray) -> tuple[float, float]:
+        high, rows = float(distances.max()), np.arange(len(distances))
+        distances[rows, first + rows] = np.inf
+        return float(distances.min()), high
+
+    lows, highs = zip(*map_row_blocks(fill_rows, count, visit, range(count)), strict=True)
+    return {"diameter": max(highs), "separation": min(lows)}

@@ -10,9 +10,9 @@ a class and another word the distance is that to the class's point, which lies a
 import dataclasses
 import functools
 import math
-from collections.abc import Callable, Collection, Sequence
+import os
+from collections.abc import Collection, Sequence
 from pathlib import Path
-from typing import Any, TypeVar
 
 import numpy as np
 import numpy.typing as npt
@@ -20,8 +20,9 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error, shorten_text
 from deniable.space.grammar import fold_word, is_address, is_number, split_words
-from deniable.space.regular_graph import WordLists
+from deniable.space.vector_distances import multiply_rows
 
+_CLASSES_FOLDER = Path(__file__).parent / "classes"
 LISTED_CLASSES = ("names", "places", "health")
 """Classes whose words are listed in a file beside this one."""
 DEFAULT_CLASSES = ("names", "places", "numbers")
@@ -31,15 +32,15 @@ BUILTIN_CLASSES = (*DEFAULT_CLASSES, "health")
 """Those, and diagnoses, drugs and parts of the body: hidden where they are asked for."""
 ADDRESSES = "addresses"
 """Class of e-mail addresses, URLs, domain names and @handles: a part of every space that hides anything."""
+_SHAPES = {"numbers": is_number, ADDRESSES: is_address}
+"""Classes that are known by the shape of a word."""
 ADDRESS_PLACEHOLDER = "example.org"
 """What an address comes out as: a domain name that belongs to nobody (RFC 2606)."""
 _ADDRESS_RELATIVES = ("www", "http", "com", "website", "email", "e-mail")
 """Words whose mean vector is that of the placeholder."""
 _MIN_LENGTH_SHARE = 1e-9
 """Share of the distances between words below which an offset has no direction."""
-VectorsOrNone = TypeVar("VectorsOrNone", FloatArray, FloatArray | None)
-_SHOWN_WORDS = 5
-"""Words that a message names."""
+_RESERVED_NAMES = (*BUILTIN_CLASSES, ADDRESSES)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,8 +49,7 @@ class WordClass:
 
     Attributes:
         name: what guarantees and certificates call it.
-        words: the listed words, folded; empty for a class that is told by the shape of a word.
-        has_shape: of this package's own classes, whether a word belongs to it by its shape; None for a listed one.
+        words: the listed words, folded; empty for this package's classes that are known by the shape of a word.
 
     Raises:
         InputError: a word that is no single word.
@@ -57,16 +57,12 @@ class WordClass:
 
     name: str
     words: frozenset[str] = frozenset()
-    has_shape: Callable[[str], bool] | None = None
 
     def __post_init__(self) -> None:
         """Fold the words, and refuse what no word of a text can be equal to."""
         if not isinstance(self.name, str) or not self.name.strip():
             raise make_parameter_error("WordClass", "name", "a name that certificates can use", self.name)
-        if self.has_shape is not None:
-            if self.has_shape not in (is_number, is_address):
-                # What a function of the user's own does to other words would be in no fingerprint.
-                raise make_parameter_error("WordClass", "has_shape", "None: list the words", self.has_shape)
+        if self.name in _RESERVED_NAMES:  # a test checks this package's lists; `resolve_classes` refuses any others
             return
         is_collection = isinstance(self.words, Collection) and not isinstance(self.words, str)
         if not is_collection or not all(isinstance(word, str) for word in self.words):
@@ -84,13 +80,12 @@ class WordClass:
 
     def __contains__(self, word: str) -> bool:
         """Return whether a folded word belongs to the class."""
-        return word in self.words if self.has_shape is None else self.has_shape(word)
+        has_shape = _SHAPES.get(self.name)
+        return word in self.words if has_shape is None else has_shape(word)
 
-    def __reduce__(self) -> tuple[Any, ...]:
-        """Pickle a class of this package as its name, any other as what it is made of."""
-        if _is_builtin(self):
-            return _load_builtin_class, (self.name,)
-        return WordClass, (self.name, self.words, self.has_shape)
+
+HideChoice = Sequence[str | Path | WordClass]
+"""Names of classes, files that list a class, or classes."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -98,17 +93,25 @@ class HiddenClass:
     """A class of words as a space hides it.
 
     Attributes:
-        name: that of the class.
+        word_class: the class; its words that the space does not have are read as words of it, and never come out.
         members: (m,) numbers of its words in the space, one of which comes out; m >= 1.
-        extra_words: listed words that the space does not have: they are read as words of the class, and never come out.
     """
 
-    name: str
+    word_class: WordClass
     members: npt.NDArray[np.int32]
-    extra_words: frozenset[str]
+
+    @property
+    def name(self) -> str:
+        """That of the class."""
+        return self.word_class.name
+
+    @property
+    def first_member(self) -> int:
+        """The number of the word that any other word of the class is read as."""
+        return int(self.members[0])
 
 
-def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass, ...]:
+def resolve_classes(hide: HideChoice) -> tuple[WordClass, ...]:
     """Return the classes of words to hide, those of this package first, and that of addresses last.
 
     Args:
@@ -121,12 +124,12 @@ def resolve_classes(hide: "Sequence[str | Path | WordClass]") -> tuple[WordClass
     if not is_list or not all(isinstance(entry, str | Path | WordClass) for entry in hide):
         expected = f"a list of classes ({', '.join(BUILTIN_CLASSES)}) or of files of words"
         raise make_parameter_error("Space", "hide", expected, hide)
-    addresses = WordClass(ADDRESSES, has_shape=is_address)
+    addresses = WordClass(ADDRESSES)
     classes = [_resolve_class(entry) for entry in hide if entry != addresses]  # which a space's own classes hold
     names = [word_class.name for word_class in classes]
     for word_class in classes:
         name = word_class.name
-        is_taken = name in (*BUILTIN_CLASSES, ADDRESSES, "none") and not _is_builtin(word_class)
+        is_taken = name in (*_RESERVED_NAMES, "none") and not _is_builtin(word_class)
         if names.count(name) > 1 or is_taken:
             raise InputError(f"The class of words {name!r} is given twice, or has a name that is taken: rename it.")
     order = {name: rank for rank, name in enumerate(BUILTIN_CLASSES)}
@@ -142,25 +145,12 @@ def _resolve_class(entry: "str | Path | WordClass") -> WordClass:
         return entry
     if entry in BUILTIN_CLASSES:
         return _load_builtin_class(str(entry))
-    path = Path(entry)
-    if isinstance(entry, str) and not _is_file(path):
+    if not os.path.isfile(entry):  # noqa: PTH113 - which also takes names that no file system does
         raise InputError(
-            f"{entry!r} is neither a class of words ({', '.join(BUILTIN_CLASSES)}) nor a file of words: correct the "
-            "name."
+            f"{shorten_text(repr(str(entry)))} is neither a class of words ({', '.join(BUILTIN_CLASSES)}) nor a file "
+            "of words: correct the name."
         )
-    return WordClass(path.stem, read_class_words(path))
-
-
-def _is_file(path: Path) -> bool:
-    try:
-        return path.is_file()
-    except (OSError, ValueError):  # a name that no file system takes
-        return False
-
-
-def find_list_files(hide: Sequence[str]) -> list[Path]:
-    """Return the files among what is to be hidden."""
-    return [Path(entry) for entry in hide if entry not in BUILTIN_CLASSES and _is_file(Path(entry))]
+    return WordClass(Path(entry).stem, read_class_words(Path(entry)))
 
 
 def read_class_words(path: Path) -> frozenset[str]:
@@ -180,50 +170,32 @@ def read_class_words(path: Path) -> frozenset[str]:
 
 @functools.cache
 def _load_builtin_class(name: str) -> WordClass:
-    if name not in LISTED_CLASSES:
-        return WordClass(name, has_shape=is_number)
-    # A test holds what the constructor would check of a hundred thousand words in a second.
-    word_class = object.__new__(WordClass)
-    object.__setattr__(word_class, "name", name)
-    object.__setattr__(word_class, "words", read_class_words(Path(__file__).parent / "classes" / f"{name}.txt"))
-    object.__setattr__(word_class, "has_shape", None)
-    return word_class
+    is_listed = name in LISTED_CLASSES
+    return WordClass(name, read_class_words(_CLASSES_FOLDER / f"{name}.txt") if is_listed else frozenset())
 
 
 def _is_builtin(word_class: WordClass) -> bool:
-    return word_class.name in BUILTIN_CLASSES and word_class is _load_builtin_class(word_class.name)
+    return word_class.name in BUILTIN_CLASSES and word_class == _load_builtin_class(word_class.name)
 
 
 def _refuse_shared_words(classes: Sequence[WordClass]) -> None:
     """Raise `InputError` where a word is in two classes: it has one point alone."""
-    for position, word_class in enumerate(classes):
-        for other in (*classes[:position], *classes[position + 1 :]):
-            if _is_builtin(word_class) and (_is_builtin(other) or other.name == ADDRESSES):
-                continue
+    own_classes = [word_class for word_class in classes if word_class.name not in _RESERVED_NAMES]
+    for word_class in own_classes:  # a test checks the lists of this package against each other
+        for other in [one for one in classes if one is not word_class]:
             shared = sorted(word for word in word_class.words if word in other)
             if shared:
-                more = f" and {len(shared) - _SHOWN_WORDS:,} more" if len(shared) > _SHOWN_WORDS else ""
-                shown = ", ".join(shorten_text(repr(word)) for word in shared[:_SHOWN_WORDS])
                 raise InputError(
-                    f"Words are in two classes, {word_class.name!r} and {other.name!r}: {shown}{more}. Take them out "
-                    "of one list, or hide one class alone."
+                    f"Words are in two classes, {word_class.name!r} and {other.name!r}: "
+                    f"{shorten_text(', '.join(map(repr, shared)))}. Take them out of one list, or hide one class alone."
                 )
 
 
-def add_address_placeholder(
-    words: list[str], vectors: VectorsOrNone, near: WordLists | None
-) -> tuple[list[str], VectorsOrNone, WordLists | None]:
-    """Return words (n,), vectors (n, d) and near words (n, K) with the placeholder for addresses added, if missing."""
-    if not words or ADDRESS_PLACEHOLDER in words:
-        return words, vectors, near
-    if vectors is not None:
-        number_by_word = {word: number for number, word in enumerate(words)}
-        relatives = [number_by_word[word] for word in _ADDRESS_RELATIVES if word in number_by_word]
-        vector = (vectors[relatives] if relatives else vectors).mean(axis=0)
-        vectors = np.vstack([vectors, vector])
-    if near is not None:
-        near = np.vstack([near, np.full((1, near.shape[1]), -1, dtype=near.dtype)])
-    return [*words, ADDRESS_PLACEHOLDER], vectors, near
+def add_address_vector(words: Sequence[str], vectors: FloatArray) -> FloatArray:
+    """Return the vectors (n + 1, d) of n words and of the placeholder for addresses."""
+    number_by_word = {word: number for number, word in enumerate(words)}
+    relatives = [number_by_word[word] for word in _ADDRESS_RELATIVES if word in number_by_word]
+    return np.vstack([vectors, (vectors[relatives] if relatives else vectors).mean(axis=0)])
 
 
 def find_members(classes: Sequence[WordClass], words: Sequence[str]) -> list[HiddenClass]:
@@ -232,9 +204,8 @@ def find_members(classes: Sequence[WordClass], words: Sequence[str]) -> list[Hid
     for word_class in classes:
         members = np.array([number for number, word in enumerate(words) if word in word_class], dtype=np.int32)
         if len(members):
-            extra_words = word_class.words.difference(words[number] for number in members)
             members.setflags(write=False)
-            hidden_classes.append(HiddenClass(word_class.name, members, extra_words))
+            hidden_classes.append(HiddenClass(word_class, members))
     return hidden_classes
 
 
@@ -258,7 +229,7 @@ def place_classes(vectors: FloatArray, hidden_classes: Sequence[HiddenClass]) ->
     """
     centre = vectors.mean(axis=0)
     offsets = vectors - centre
-    lengths = np.sqrt(_dot_rows(offsets, offsets))
+    lengths = np.sqrt(multiply_rows(offsets, offsets))
     min_distance = math.sqrt(2) * float(np.median(lengths))
     is_free = np.ones(len(vectors), dtype=np.bool_)
     for hidden in hidden_classes:
@@ -287,15 +258,7 @@ def _find_free_length(obstacles: FloatArray, direction: FloatArray, min_distance
 
     |t u - x|^2 >= D^2 outside of the roots u.x +- sqrt((u.x)^2 - |x|^2 + D^2) alone: t is the largest of them.
     """
-    projections = _dot_rows(obstacles, np.broadcast_to(direction, obstacles.shape))
-    discriminants = projections**2 - _dot_rows(obstacles, obstacles) + min_distance**2
+    projections = multiply_rows(obstacles, np.broadcast_to(direction, obstacles.shape))
+    discriminants = projections**2 - multiply_rows(obstacles, obstacles) + min_distance**2
     roots = projections + np.sqrt(np.maximum(discriminants, 0.0))
     return max(0.0, float(roots[discriminants > 0].max(initial=0.0)))
-
-
-def _dot_rows(left: FloatArray, right: FloatArray) -> FloatArray:
-    """Return the inner product (k,) of each row of two arrays (k, d), added up column by column."""
-    products = np.zeros(len(left))
-    for column in range(left.shape[1]):
-        products += left[:, column] * right[:, column]
-    return products

@@ -1,6 +1,5 @@
 """Vector mechanisms: epsilon-DP or (epsilon, delta)-DP for a whole vector."""
 
-from deniable.vectors.controls import RandomMechanism
 from deniable.vectors.domains import Box, Domain, L1Ball, L2Ball
 from deniable.vectors.gaussian import Gaussian
 from deniable.vectors.laplace import Laplace
@@ -14,6 +13,5 @@ __all__ = [
     "L1Ball",
     "L2Ball",
     "Laplace",
-    "RandomMechanism",
     "VectorMechanism",
 ]

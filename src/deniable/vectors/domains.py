@@ -3,11 +3,12 @@
 import abc
 import dataclasses
 import math
+from typing import Literal
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_number_within, make_parameter_error
+from deniable.core.errors import check_count, check_number_within, make_parameter_error
 
 MAX_DIMENSION = 1 << 24
 """Coordinates of one vector, at most: the rounding bounds of this room are stated for so many."""
@@ -17,20 +18,7 @@ _MIN_SIZE, _MAX_SIZE = 1e-150, 1e150
 
 def check_dimension(dimension: object) -> int:
     """Return the number of coordinates if it can be served, else raise `InputError`."""
-    if (
-        isinstance(dimension, bool)
-        or not isinstance(dimension, int | np.integer)
-        or not 1 <= dimension <= MAX_DIMENSION
-    ):
-        raise InputError(
-            f"A vector must have 1 to {MAX_DIMENSION:,} coordinates. Got {dimension!r}; release longer ones in parts."
-        )
-    return int(dimension)
-
-
-def _check_order(order: object) -> None:
-    if order not in {1, 2}:
-        raise InputError(f"The order of a sensitivity must be 1 (l1) or 2 (l2). Got {order!r}.")
+    return check_count("a vector", "coordinates", dimension, maximum=MAX_DIMENSION)
 
 
 class Domain(abc.ABC):
@@ -46,15 +34,15 @@ class Domain(abc.ABC):
         """Return (k, n): the rows of ``x`` (k, n), finite float64, each brought into the domain."""
 
     @abc.abstractmethod
-    def sensitivity(self, order: int, dimension: int) -> float:
+    def sensitivity(self, order: Literal[1, 2], dimension: int) -> float:
         """Return the largest l1 (order 1) or l2 (order 2) distance of two points with so many coordinates.
 
         Raises:
-            InputError: the order is neither 1 nor 2, or the dimension cannot be served.
+            InputError: the dimension cannot be served.
         """
 
     @abc.abstractmethod
-    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
+    def worst_pair(self, order: Literal[1, 2], dimension: int) -> tuple[FloatArray, FloatArray]:
         """Return two points (n,) that lie as far apart as `sensitivity` says, up to rounding."""
 
 
@@ -88,18 +76,16 @@ class Box(Domain):
         """Return (k, n): every coordinate clipped by itself. Exact."""
         return np.clip(x, self.lower, self.upper)
 
-    def sensitivity(self, order: int, dimension: int) -> float:
+    def sensitivity(self, order: Literal[1, 2], dimension: int) -> float:
         """Return n (u - l) in l1, sqrt(n) (u - l) in l2.
 
         Each of the n coordinates differs by at most u - l, and all can at once: opposite corners.
         """
-        _check_order(order)
         n = check_dimension(dimension)
         return (n if order == 1 else math.sqrt(n)) * (self.upper - self.lower)
 
-    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
+    def worst_pair(self, order: Literal[1, 2], dimension: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return the corners (l, ..., l) and (u, ..., u)."""
-        _check_order(order)
         n = check_dimension(dimension)
         return np.full(n, self.lower), np.full(n, self.upper)
 
@@ -154,19 +140,17 @@ class L1Ball(_Ball):
         norms: FloatArray = np.abs(x).sum(axis=1, keepdims=True)
         return norms
 
-    def sensitivity(self, order: int, dimension: int) -> float:
+    def sensitivity(self, order: Literal[1, 2], dimension: int) -> float:  # noqa: ARG002
         """Return 2 C in l1 and in l2.
 
         By the triangle inequality no two points are farther apart than two radii, in l1 and therefore
         in l2; C e_1 and -C e_1 are.
         """
-        _check_order(order)
         check_dimension(dimension)
         return 2 * self.radius
 
-    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
+    def worst_pair(self, order: Literal[1, 2], dimension: int) -> tuple[FloatArray, FloatArray]:  # noqa: ARG002
         """Return C e_1 and -C e_1."""
-        _check_order(order)
         return _make_axis_ends(self.radius, dimension)
 
 
@@ -182,19 +166,17 @@ class L2Ball(_Ball):
         norms: FloatArray = np.sqrt(np.square(x).sum(axis=1, keepdims=True))
         return norms
 
-    def sensitivity(self, order: int, dimension: int) -> float:
+    def sensitivity(self, order: Literal[1, 2], dimension: int) -> float:
         """Return 2 C sqrt(n) in l1 (Habernal 2021, Theorem 5.1), 2 C in l2.
 
         l2: two radii, by the triangle inequality. l1: ||x - x'||_1 <= sqrt(n) ||x - x'||_2 by Cauchy and
         Schwarz, with equality at opposite corners of the cube inscribed in the sphere.
         """
-        _check_order(order)
         n = check_dimension(dimension)
         return 2 * self.radius * (math.sqrt(n) if order == 1 else 1.0)
 
-    def worst_pair(self, order: int, dimension: int) -> tuple[FloatArray, FloatArray]:
+    def worst_pair(self, order: Literal[1, 2], dimension: int) -> tuple[FloatArray, FloatArray]:
         """Return opposite corners, +-C / sqrt(n) in every coordinate, for l1; C e_1 and -C e_1 for l2."""
-        _check_order(order)
         if order != 1:
             return _make_axis_ends(self.radius, dimension)
         n = check_dimension(dimension)

@@ -1,133 +1,34 @@
 """The Gaussian mechanism on a bounded domain, released on a grid."""
 
-import functools
 import math
 from fractions import Fraction
 
 from randomgen import AESCounter
 
+from deniable.accounting.gaussian import (
+    DISCRETE_DELTA_SHARE,
+    MAX_DELTA,
+    MIN_DELTA,
+    compute_continuous_epsilon,
+    compute_noise_ratio,
+)
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_number_within, check_positive
-from deniable.core.guarantees import ApproxDP
+from deniable.core.guarantees import Guarantee
 from deniable.core.numbers import format_exact
-from deniable.vectors.discrete_noise import sample_discrete_gaussian
-from deniable.vectors.domains import Domain
-from deniable.vectors.grid import (
+from deniable.vectors.discrete_noise import (
     GRID_ARITHMETIC,
     ROUNDING_FACTOR,
     NoiseGrid,
     compute_noise_steps,
     compute_step_exponent,
+    sample_discrete_gaussian,
 )
+from deniable.vectors.domains import Domain
 from deniable.vectors.mechanism import VectorMechanism, check_domain
-
-_TAIL_ERROR = 2.0**-45
-"""Relative error granted to logarithms of normal tails, 2^7 roundings of float64."""
-_MAX_HALVINGS = 60
-
-
-def bound_log_delta(epsilon: float, ratio: float) -> float:
-    """Return an upper bound on ln delta of Gaussian noise whose deviation is ``ratio`` times the l2 sensitivity.
-
-    Theorem 8: noise N(0, sigma^2 I) on a function of l2 sensitivity S is (epsilon, delta)-DP if and only if::
-
-        delta >= Phi(S / (2 sigma) - epsilon sigma / S) - e^epsilon Phi(-S / (2 sigma) - epsilon sigma / S)
-
-    Both terms are taken as logarithms, so that neither e^epsilon overflows nor a small Phi vanishes, and
-    the difference is widened by more than the rounding of everything that enters it.
-
-    Args:
-        epsilon: > 0.
-        ratio: sigma / S, > 0.
-
-    Returns:
-        At most 0.
-    """
-    from scipy.special import log_ndtr  # noqa: PLC0415 - slow to import, and only Gaussian noise needs it
-
-    half, shift = 1 / (2 * ratio), epsilon * ratio
-    first = float(log_ndtr(half - shift))
-    second = float(log_ndtr(-half - shift))
-    error = _TAIL_ERROR * (1 + epsilon + abs(first) + abs(second))
-    # Exactly, second <= first; where rounding cannot tell them apart, only the first is a bound.
-    difference = min(epsilon + second - first, 0.0) - error
-    return min(first + math.log(-math.expm1(difference)) + error, 0.0)
-
-
-@functools.lru_cache(maxsize=256)
-def compute_noise_ratio(epsilon: float, delta: float) -> float:
-    """Return sigma / S such that Gaussian noise is (epsilon, delta)-DP, the least up to the rounding granted.
-
-    It is a point at which the bound of `bound_log_delta` was computed to be at most ln delta, so a bisection
-    that ends early costs noise and not privacy.
-
-    Args:
-        epsilon: > 0, at most 1e9.
-        delta: in (0, 1).
-
-    Raises:
-        InputError: no noise that float64 can express is enough.
-    """
-    target = math.log(delta)
-    target -= _TAIL_ERROR * (1 + abs(target))
-    high = 1.0
-    while bound_log_delta(epsilon, high) > target:
-        high *= 2
-        if high > 2.0**200:
-            raise InputError(
-                f"No Gaussian noise is ({format_exact(epsilon)}, {format_exact(delta)})-DP in float64; choose "
-                "larger values."
-            )
-    while bound_log_delta(epsilon, high / 2) <= target:
-        high /= 2
-    low = high / 2
-    for _ in range(_MAX_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if bound_log_delta(epsilon, middle) <= target else (middle, high)
-    return high
-
 
 _MAX_EPSILON = 1e9
 """Up to it the calibration has been compared with 400 digits; noise is then 22,000 times finer than its domain."""
-MIN_DELTA, MAX_DELTA = 1e-200, 0.999999
-"""The least is far above the n e^-999 by which delta can differ for the discrete Gaussian."""
-DISCRETE_DELTA_SHARE = 1 - 2.0**-30
-"""Share of delta that is left for the continuous Gaussian, see `compute_discretization_cost`."""
-
-
-def compute_discretization_cost(epsilon: float, n: int) -> float:
-    r"""Return how much epsilon the step from the continuous to the discrete Gaussian costs.
-
-    Let z be a grid point in Z^n, P_z the law of z plus discrete Gaussian noise of parameter s, and Q_z
-    that of z + N(0, s^2 I) rounded to integers. Rounding is post-processing, so whatever epsilon' and
-    delta' Theorem 8 gives for the distance of two grid points hold for Q. In one coordinate, with
-    p(k) = exp(-k^2 / 2 s^2) / Z and q(k) the normal mass of [k - 1/2, k + 1/2]::
-
-        q(k) s sqrt(2 pi) / exp(-k^2 / 2 s^2) = integral of exp(-u^2 / 2 s^2) cosh(k u / s^2) over |u| <= 1/2
-
-    which is at least exp(-1 / 24 s^2) by Jensen's inequality (cosh >= 1, the mean of u^2 is 1/12) and at
-    most sinh(v) / v <= exp(v^2 / 6) for v = k / 2 s^2, that is exp(k^2 / 24 s^4). By Poisson's summation
-    formula Z / (s sqrt(2 pi)) is from 1 to 1 + 3 exp(-2 pi^2 s^2), which for s >= 2^39 is 1 to more than
-    10^24 digits; ln of it is below 1 / 24 s^2. Hence::
-
-        -k^2 / 24 s^4 - 1 / 24 s^2  <=  ln p(k) - ln q(k)  <=  1 / 24 s^2
-
-    For any event A, with T the event that some noise coordinate exceeds R s, R^2 = 2 (epsilon + 1000)::
-
-        P_z(A) <= e^(n / 24 s^2) Q_z(A)
-               <= e^(n / 24 s^2) (e^epsilon' Q_z'(A) + delta')
-               <= e^(n / 24 s^2) (e^epsilon' (e^(n (R^2 + 1) / 24 s^2) P_z'(A) + Q_z'(T)) + delta')
-
-    and Q(T) <= n exp(-(R - 1 / 2 s)^2 / 2) <= n e^(-epsilon - 999). So the discrete Gaussian is
-    (epsilon, delta)-DP if epsilon' = epsilon - n (R^2 + 2) / 24 s^2, which this function takes at
-    s = 2^39, the least that a grid has: about n 2^-71.5; and if delta >= e^(n / 24 s^2) (delta' + n e^-999).
-    With n <= 2^40 and delta >= 1e-200 the latter holds for delta' = (1 - 2^-30) delta.
-
-    Nothing of this needs z to be known beforehand: where the coordinates are released in turn, and each
-    grid point depends on what was released before, the bounds hold coordinate by coordinate, given the
-    past, and n counts the coordinates of all releases.
-    """
-    return n * (2 * (epsilon + 1000) + 2) / (24 * 2.0**78)
 
 
 class Gaussian(VectorMechanism):
@@ -141,7 +42,7 @@ class Gaussian(VectorMechanism):
         y = g (rint(clip(x) / g) + Z),                 P(Z_i = k) proportional to exp(-k^2 / (2 s^2))
 
     where epsilon' and delta' are epsilon and delta minus the cost of the discrete Gaussian, see
-    `compute_discretization_cost`.
+    `deniable.accounting.gaussian.compute_discretization_cost`.
 
     Args:
         epsilon: of one row, > 0 and below 1e9.
@@ -166,10 +67,10 @@ class Gaussian(VectorMechanism):
         self.domain = check_domain(owner, domain)
 
     @property
-    def claim(self) -> ApproxDP:
+    def claim(self) -> Guarantee:
         """Epsilon and delta for any two inputs."""
         source = "Balle and Wang 2018, Theorem 8, on a grid with exact integer noise (Canonne, Kamath, Steinke 2020)"
-        return ApproxDP(self.epsilon, self.delta, source)
+        return Guarantee(self.epsilon, source, delta=self.delta)
 
     def sensitivity(self, n: int) -> float:
         """Return the l2 sensitivity of the domain."""
@@ -186,9 +87,7 @@ class Gaussian(VectorMechanism):
     def grid(self, n: int) -> NoiseGrid:
         """Return step and noise for vectors (n,); raises as `scale` does."""
         owner, sensitivity = type(self).__name__, self.sensitivity(n)
-        remaining_epsilon = math.nextafter(
-            self.epsilon - 1.001 * compute_discretization_cost(self.epsilon, n), -math.inf
-        )
+        remaining_epsilon = compute_continuous_epsilon(self.epsilon, n)
         if remaining_epsilon <= 0:
             raise InputError(
                 f"{owner} cannot serve {n} coordinates with epsilon {format_exact(self.epsilon)}; choose a larger one."

@@ -6,10 +6,8 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
-from deniable.core.guarantees import PureDP
-from deniable.vectors.discrete_noise import sample_discrete_laplace
-from deniable.vectors.domains import Domain
-from deniable.vectors.grid import (
+from deniable.core.guarantees import Guarantee
+from deniable.vectors.discrete_noise import (
     GRID_ARITHMETIC,
     ROUNDING_FACTOR,
     NoiseGrid,
@@ -17,7 +15,9 @@ from deniable.vectors.grid import (
     compute_step_exponent,
     round_down_to_float,
     round_up_to_float,
+    sample_discrete_laplace,
 )
+from deniable.vectors.domains import Domain
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism, check_domain
 
 
@@ -55,10 +55,10 @@ class Laplace(VectorMechanism):
         self.domain = check_domain(type(self).__name__, domain)
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> Guarantee:
         """Pure epsilon for any two inputs."""
         source = "Dwork, McSherry, Nissim, Smith 2006, Proposition 1, on a grid with exact integer noise"
-        return PureDP(self.epsilon, source)
+        return Guarantee(self.epsilon, source)
 
     def sensitivity(self, n: int) -> float:
         """Return the l1 sensitivity of the domain."""

@@ -13,7 +13,7 @@ from randomgen import AESCounter
 from deniable.core.arrays import FloatArray
 from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import Guarantee
 from deniable.core.randomness import derive_key_from_seed
 from deniable.vectors.discrete_noise import make_noise_generator
 from deniable.vectors.domains import Domain, check_dimension
@@ -64,28 +64,15 @@ class VectorMechanism(abc.ABC):
 
     @property
     @abc.abstractmethod
-    def claim(self) -> PureDP | ApproxDP:
+    def claim(self) -> Guarantee:
         """What is known of the mechanism when its noise is secret, for any two rows as neighbours."""
 
     @property
-    def guarantee(self) -> PureDP | ApproxDP:
+    def guarantee(self) -> Guarantee:
         """The claim; refuted where the noise comes from a public seed."""
         if self.seed is None:
             return self.claim
         return dataclasses.replace(self.claim, source="not private: public seed", status="refuted")
-
-    @property
-    def has_builtin_sampler(self) -> bool:
-        """Whether the code of the draws, of their loss and of the domain is this package's, so that the loss is theirs.
-
-        A subclass from elsewhere may change the claim or the scale, from which the loss follows, but not the draws.
-        """
-        return has_builtin_sampler(self)
-
-    @property
-    def is_builtin(self) -> bool:
-        """Whether the class is this package's: another's may claim anything under the same theorem."""
-        return is_builtin_mechanism(self)
 
     @abc.abstractmethod
     def sensitivity(self, n: int) -> float:
@@ -153,16 +140,17 @@ _SAMPLER_STEPS = ("sample", "__call__", "_sample_rows", "_get_generator", "exact
 
 
 def has_builtin_sampler(mechanism: VectorMechanism) -> bool:
-    """Return `VectorMechanism.has_builtin_sampler`, whatever a subclass says of itself."""
+    """Whether the code of the draws, of their loss and of the domain is this package's, so that the loss is theirs.
+
+    A subclass from elsewhere may change the claim or the scale, from which the loss follows, but not the draws.
+    """
     homes = [home for step in _SAMPLER_STEPS for home in type(mechanism).__mro__ if step in vars(home)]
     homes += [] if mechanism.domain is None else [type(mechanism.domain)]
-    is_unmodified = type(mechanism).__getattribute__ is object.__getattribute__
-    is_unmodified = is_unmodified and not {*_SAMPLER_STEPS} & {*vars(mechanism)}
-    return is_unmodified and all(map(is_builtin_class, homes))
+    return all(map(is_builtin_class, homes))
 
 
 def is_builtin_mechanism(mechanism: VectorMechanism) -> bool:
-    """Return `VectorMechanism.is_builtin`, whatever a subclass says of itself."""
+    """Whether the class is this package's too: another's may claim anything under the same theorem."""
     return is_builtin_class(type(mechanism)) and has_builtin_sampler(mechanism)
 
 
@@ -181,10 +169,8 @@ def _check_array(x: npt.ArrayLike) -> FloatArray:
         raise InputError("The vectors to release must be of one length. Got rows that differ; pad them.") from None
     if array.dtype.kind not in "iuf":
         raise InputError(f"The vectors to release must be numbers. Got dtype {array.dtype}; convert them to float.")
-    if array.ndim not in {1, 2}:
+    if array.ndim not in {1, 2} or array.size == 0:
         raise InputError(f"The vectors to release must be (n,) or (k, n). Got shape {array.shape}; reshape them.")
-    if array.size == 0:
-        raise InputError(f"The vectors to release must not be empty. Got shape {array.shape}; leave them out.")
     check_dimension(array.shape[-1])
     with np.errstate(over="ignore"):  # a wider float beyond float64 becomes infinite, and is refused as that
         numbers = array.astype(np.float64)

@@ -1,7 +1,6 @@
 """Word mechanisms: metric DP per word. Each is a module of its own; `deniable.registry.word_mechanisms` lists them."""
 
-from deniable.words.mechanism import WordMechanism
+from deniable.words.mechanism import WordMechanism, recovery
 from deniable.words.prior import Prior, read_prior
-from deniable.words.recovery import recovery
 
 __all__ = ["Prior", "WordMechanism", "read_prior", "recovery"]

@@ -1,84 +1,60 @@
 """The exponential mechanism, its noise calibrated to the exact epsilon."""
 
+import dataclasses
 import functools
 import math
-import time
+from collections.abc import Collection
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError
-from deniable.core.guarantees import MetricDP
-from deniable.core.numbers import find_root, format_upper, round_down
-from deniable.core.progress import expect_passes
+from deniable.core.guarantees import Guarantee
+from deniable.core.numbers import find_root, round_down
 from deniable.space.space import Space
 from deniable.space.steps import StepGraph
 from deniable.words.laws import ExponentialKernel, ExponentialLaw, RingLaw, make_exponential_law
-from deniable.words.laws.exponential_proof import make_finding_name, prove_exact_epsilon, summarize_worst_pairs
-from deniable.words.laws.kernel import approximate_log_normalisers, compute_log_normalisers
-from deniable.words.laws.law import Finding, load_or_compute_finding
+from deniable.words.laws.exponential import bound_pair_epsilons
 from deniable.words.laws.ring import estimate_ring_epsilon
-from deniable.words.laws.worst_pairs import WorstPair, bound_pair_epsilons, find_worst_pairs
-from deniable.words.mechanism import WordMechanism, check_metric_has_name
-from deniable.words.search import KernelSearch
+from deniable.words.mechanism import WordMechanism
 
 CALIBRATION_SOURCE = "exact epsilon over all pairs of words and all outputs, computed for this very space"
 """The ground of a calibrated guarantee."""
 CALIBRATION_TOLERANCE = 1e-7
 """Share of epsilon that may stay unused."""
-_PAIRS_PER_PROOF = 8
+_PAIRS_PER_PROOF = 32
 """Pairs that each proof adds to those that bind the scale."""
-_PAIRS_PER_SEARCH = 32
-"""Pairs that the search in float32 adds."""
 _MAX_PROOFS = 40
 _AIMED_SHARE = 1 - CALIBRATION_TOLERANCE / 2
 """Share of epsilon that the pairs which bind the scale may spend."""
 _SCALE_DIGITS = 9
 """Decimal digits of a scale, beyond which no calibration is told from another."""
 _SCALE_TOLERANCE = 1e-13
-_USUAL_PROOFS, _PASSES_PER_PROOF = 1, 2
-"""What calibration usually takes, for the report of its progress alone."""
 _FIRST_GUESS = 0.85
 
 
 def load_or_calibrate(
-    space: Space,
-    epsilon: float,
-    weights: FloatArray | None = None,
-    *,
-    guess: float | None = None,
-    binding: "BindingPairs | None" = None,
+    space: Space, epsilon: float, weights: FloatArray | None = None, guess: float = _FIRST_GUESS
 ) -> ExponentialKernel:
-    """Return the kernel that `calibrate_scale` finds; scale and proof are remembered.
+    """The kernel that `calibrate_scale` finds; its scale is remembered, and used only if it is proved to suit."""
 
-    A remembered scale is used only if the law it gives is proved to suit, by a remembered proof or anew.
-    """
-    weights_fingerprint = ExponentialKernel(1.0, weights=weights).fingerprint
+    def make_law(scale: float) -> ExponentialLaw:
+        return ExponentialLaw(space, ExponentialKernel(scale, weights=weights))
 
     def compute() -> dict[str, float]:
-        kernel, proof = calibrate_scale(space, epsilon, weights, guess=guess, binding=binding)
-        # What has been proved on the way need not be proved again.
-        load_or_compute_finding(make_finding_name(space, kernel), space.point_count, lambda: proof)
-        return {"scale": kernel.scale}
+        return {"scale": calibrate_scale(space, epsilon, weights, guess).scale}
 
-    def is_valid_scale(stored: dict[str, float]) -> bool:
-        if not epsilon / 2 <= stored["scale"] <= epsilon:
-            return False
-        kernel = ExponentialKernel(stored["scale"], weights=weights)
-        proof = load_or_compute_finding(
-            make_finding_name(space, kernel), space.point_count, lambda: prove_exact_epsilon(space, kernel)
-        )
-        return proof.epsilon <= epsilon
+    def is_valid(stored: dict[str, float]) -> bool:
+        return epsilon / 2 <= stored["scale"] <= epsilon and make_law(stored["scale"]).census.epsilon <= epsilon
 
-    scale = load_or_compute_facts(
-        f"scale-{space.fingerprint}-{weights_fingerprint}-{epsilon!r}", ("scale",), compute, is_valid_scale
-    )["scale"]
-    return ExponentialKernel(scale, weights=weights)
+    fingerprint = ExponentialKernel(1.0, weights=weights).fingerprint
+    name = f"scale-{space.fingerprint}-{fingerprint}-{epsilon!r}"
+    return make_law(load_or_compute_facts(name, ("scale",), compute, is_valid)["scale"]).kernel
 
 
 def calibrate_steps(space: Space, graph: StepGraph, epsilon: float) -> float:
-    """Return the largest scale found of a law on a graph whose epsilon, by its tables, is at most ``epsilon``.
+    """The largest scale found of a law on a graph whose epsilon, by its tables, is at most ``epsilon``.
 
     The root of a function of N_k alone, but for the least entry of tables s + max |ln Z(x) - ln Z(x')| over edges (and
     what far pairs have), is rounded down to `_SCALE_DIGITS` digits, and then further as long as the tables spend more.
@@ -97,29 +73,19 @@ def calibrate_steps(space: Space, graph: StepGraph, epsilon: float) -> float:
         scale = find_root(estimate, low, high, _SCALE_TOLERANCE * high)
     for step in range(_MAX_PROOFS):
         trial = max(low, round_down(scale * (1 - step * CALIBRATION_TOLERANCE / 4), _SCALE_DIGITS))
-        if RingLaw(space, ExponentialKernel(trial)).exact_epsilon().finding.epsilon <= epsilon:
+        if RingLaw(space, ExponentialKernel(trial)).exact_epsilon().epsilon <= epsilon:
             return trial
-    raise InputError(
-        f"The 'epsilon' parameter must be larger for this space: rounding alone may add to the loss between two words. "
-        f"Got {epsilon!r}: raise it."
-    )
+    raise _make_calibration_error(epsilon)
 
 
 def calibrate_scale(
-    space: Space,
-    epsilon: float,
-    weights: FloatArray | None = None,
-    *,
-    guess: float | None = None,
-    binding: "BindingPairs | None" = None,
-    workers: int | None = None,
-) -> tuple[ExponentialKernel, Finding]:
-    """Return the kernel c(y) exp(-s d) with the largest s found at which the exact epsilon is at most ``epsilon``.
+    space: Space, epsilon: float, weights: FloatArray | None = None, guess: float = _FIRST_GUESS
+) -> ExponentialKernel:
+    """The kernel c(y) exp(-s d) with the largest s found at which the exact epsilon is at most ``epsilon``.
 
     By cutting planes: the exact epsilon at a trial scale names the worst pairs; the next trial is
-    the largest scale that suits all pairs named so far, which needs Z of their words alone. The first pairs are named
-    by a search in float32. Scales are rounded down to `_SCALE_DIGITS` digits, so that the pairs that bind decide, and
-    not the way to them.
+    the largest scale that suits all pairs named so far, which needs Z of their words alone. Scales are rounded down to
+    `_SCALE_DIGITS` digits, so that the pairs that bind decide, and not the way to them.
     s = epsilon / 2 suits every pair, since ln Z is s-Lipschitz, and no s above epsilon does. The law
     returned is proved over all pairs, rounding included, and within `CALIBRATION_TOLERANCE` of epsilon.
 
@@ -127,113 +93,79 @@ def calibrate_scale(
         space: the domain, of a metric that has a name.
         epsilon: > 0.
         weights: c (number of points,); None for c = 1.
-        guess: a scale to begin at. A good one saves time; the result does not rest on it.
-        binding: pairs that bind a scale near the guess, of the same space and weights; None to search for them.
-        workers: threads.
+        guess: share of epsilon to begin at. A good one saves time; the result does not rest on it.
 
     Raises:
         InputError: epsilon is so small that rounding alone may exceed it.
         NotTractable: the rounding of the space's metric is unknown.
     """
     low, high = epsilon / 2, epsilon
-    best: tuple[ExponentialKernel, Finding] | None = None
-    scale = _FIRST_GUESS * epsilon if guess is None else min(max(guess, low), high)
-    if binding is None:
-        binding = BindingPairs(space, weights)
-        if weights is None and space.square_bounds is not None:  # weights even ln Z out: float32 sees nothing of it
-            with expect_passes(_PASSES_PER_PROOF * _USUAL_PROOFS):
-                binding.search(scale, workers)
-    scale = binding.find_scale(low, high, _AIMED_SHARE * epsilon) if binding.has_pairs else scale
-    scale = low if math.isnan(scale) else scale  # which the proof then refuses
-    for number in range(1, _MAX_PROOFS + 1):
-        kernel = ExponentialKernel(scale, weights=weights)
-        start = time.perf_counter()
-        with expect_passes(_PASSES_PER_PROOF * max(0, _USUAL_PROOFS - number)):
-            with expect_passes(1):
-                logs = compute_log_normalisers(space, kernel, workers, recompute=True)
-            worst_pairs = find_worst_pairs(space, kernel, logs, workers)
-        if worst_pairs[0].epsilon > epsilon:
+    best: ExponentialKernel | None = None
+    pairs: dict[tuple[int, int], None] = {}
+    scale = guess * epsilon
+    for _ in range(_MAX_PROOFS):
+        law = ExponentialLaw(space, ExponentialKernel(scale, weights=weights))
+        if law.census.epsilon > epsilon:
             high = scale
         else:
-            low, best = scale, (kernel, summarize_worst_pairs(space, kernel, worst_pairs, start))
-            if worst_pairs[0].epsilon >= (1 - CALIBRATION_TOLERANCE) * epsilon or scale == high:
+            low, best = scale, law.kernel
+            if law.census.epsilon >= (1 - CALIBRATION_TOLERANCE) * epsilon or scale == high:
                 break
-        binding.add(worst_pairs[:_PAIRS_PER_PROOF])
-        scale = binding.find_scale(low, high, _AIMED_SHARE * epsilon)
+        pairs |= dict.fromkeys(law.census.list_worst_pairs(_PAIRS_PER_PROOF))
+        scale = _find_binding_scale(space, weights, pairs, low, high, _AIMED_SHARE * epsilon)
         if math.isnan(scale) or high - low < CALIBRATION_TOLERANCE * epsilon / 100:
             break
     if best is None:
-        raise _make_calibration_error(space, epsilon, worst_pairs[0])
+        raise _make_calibration_error(epsilon, is_too_large=math.isinf(law.census.epsilon))
     return best
 
 
-def _make_calibration_error(space: Space, epsilon: float, pair: WorstPair) -> InputError:
-    """Return what to say of an epsilon that no scale reaches, because of a pair of words."""
-    words = " and ".join(repr(space.first_word_at(point)) for point in (pair.input, pair.other))
-    if math.isinf(pair.epsilon):
-        return InputError(
-            f"The 'epsilon' parameter must be smaller for this space: the loss between {words} is too large for a "
-            f"float. Got {epsilon!r}: lower it."
-        )
-    return InputError(
-        "The 'epsilon' parameter must be larger for this space: rounding alone may add "
-        f"{format_upper(pair.epsilon, 2)} between "
-        f"{words}. Got {epsilon!r}: raise it, or leave one of the two words out."
-    )
+def _make_calibration_error(epsilon: float, *, is_too_large: bool = False) -> InputError:
+    demand, remedy = "larger for this space, where rounding would decide what near words lose", "raise"
+    if is_too_large:
+        demand, remedy = "smaller for this space, where a loss is too large for a float", "lower"
+    return InputError(f"The 'epsilon' parameter must be {demand}. Got {epsilon!r}: {remedy} it.")
 
 
-class BindingPairs:
-    """The pairs of words that bind the scale, with the distances of their words to all points.
+def _find_binding_scale(
+    space: Space,
+    weights: FloatArray | None,
+    pairs: Collection[tuple[int, int]],
+    low: float,
+    high: float,
+    epsilon: float,
+) -> float:
+    """The largest scale in [low, high] at which some pairs spend epsilon at most, rounded down; nan where low does not.
 
     Args:
         space: the domain.
         weights: c (number of points,); None for c = 1.
+        pairs: of points, which bind the scale.
+        low: least scale.
+        high: largest scale.
+        epsilon: that the pairs may spend.
     """
+    points = np.unique([*pairs])
+    rows = space.distances(points)
+    first, other = np.searchsorted(points, np.array([*pairs])).T
+    pair_distances = rows[first, points[other]]
+    factors = np.ones(space.point_count) if weights is None else weights
 
-    def __init__(self, space: Space, weights: FloatArray | None) -> None:
-        self.space, self._weights = space, weights
-        self._distances: dict[int, FloatArray] = {}
-        self._pairs: dict[tuple[int, int], None] = {}
+    def compute_excess(scale: float) -> float:
+        kernel = ExponentialKernel(scale, weights=weights)
+        logs = np.log((kernel.decay(rows.copy()) * factors).sum(axis=1))
+        return (
+            float(bound_pair_epsilons(space, kernel, pair_distances, np.abs(logs[first] - logs[other])).max()) - epsilon
+        )
 
-    @property
-    def has_pairs(self) -> bool:
-        """Whether any have been added."""
-        return bool(self._pairs)
-
-    def search(self, scale: float, workers: int | None = None) -> None:
-        """Add the worst pairs at a scale, by normalisers that need not be exact."""
-        kernel = ExponentialKernel(scale, weights=self._weights)
-        with expect_passes(1):
-            (logs,) = approximate_log_normalisers(self.space, [kernel], workers)
-        self.add(find_worst_pairs(self.space, kernel, logs, workers)[:_PAIRS_PER_SEARCH])
-
-    def add(self, worst_pairs: list[WorstPair]) -> None:
-        """Add pairs, the distances of whose words are computed and kept."""
-        self._pairs |= {(worst_pair.input, worst_pair.other): None for worst_pair in worst_pairs}
-        missing = sorted({point for pair in self._pairs for point in pair} - {*self._distances})
-        self._distances.update(zip(missing, self.space.distances(missing), strict=True))
-
-    def exact_epsilon(self, scale: float) -> float:
-        """Return the exact epsilon over these pairs alone."""
-        kernel = ExponentialKernel(scale, weights=self._weights)
-        points = [*self._distances]
-        decay = kernel.decay(np.array([self._distances[point] for point in points]))
-        sums = decay.sum(axis=1) if self._weights is None else decay @ self._weights
-        logs = dict(zip(points, np.log(sums), strict=True))
-        pair_distances = np.array([self._distances[w][other] for w, other in self._pairs])
-        log_ratios = np.array([abs(logs[other] - logs[w]) for w, other in self._pairs])
-        return float(bound_pair_epsilons(self.space, kernel, pair_distances, log_ratios).max())
-
-    def find_scale(self, low: float, high: float, epsilon: float) -> float:
-        """Return the largest scale in [low, high] of epsilon at most, rounded down; nan where low exceeds it."""
-        if self.exact_epsilon(low) > epsilon:
-            return math.nan
-        if self.exact_epsilon(high) <= epsilon:
-            return high
-        scale = find_root(lambda trial: self.exact_epsilon(trial) - epsilon, low, high, _SCALE_TOLERANCE * high)
-        return max(low, round_down(scale, _SCALE_DIGITS))
+    if compute_excess(low) > 0:
+        return math.nan
+    if compute_excess(high) <= 0:
+        return high
+    return max(low, round_down(find_root(compute_excess, low, high, _SCALE_TOLERANCE * high), _SCALE_DIGITS))
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class CalibratedExponential(WordMechanism):
     """Draws near words by the exponential mechanism, with the least noise that epsilon allows.
 
@@ -252,15 +184,12 @@ class CalibratedExponential(WordMechanism):
     """
 
     name = "calibrated"
-
-    def __init__(self, space: Space, *, epsilon: float) -> None:
-        super().__init__(space, epsilon=epsilon)
-        check_metric_has_name(self)
+    metrics = "named"
 
     @property
-    def guarantee(self) -> MetricDP:
+    def guarantee(self) -> Guarantee:
         """The exact epsilon over all pairs of words."""
-        return MetricDP(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
+        return Guarantee.of_words(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
 
     def build_law(self) -> ExponentialLaw | RingLaw:
         """Return the calibrated law.
@@ -274,23 +203,6 @@ class CalibratedExponential(WordMechanism):
     def kernel(self) -> ExponentialKernel:
         """The calibrated kernel, see `build_law`."""
         return ExponentialKernel(self.scale)
-
-    @classmethod
-    def kernel_search(cls, space: Space) -> KernelSearch:
-        """Return the kernels by scale: calibration waits until one is chosen, and begins there."""
-        graph = space.graph
-        if graph is not None:
-            return KernelSearch(ExponentialKernel, lambda scale: estimate_ring_epsilon(graph, ExponentialKernel(scale)))
-        binding = BindingPairs(space, None)
-
-        def compute_epsilon(scale: float) -> float:
-            binding.search(scale)
-            return binding.exact_epsilon(scale)
-
-        def prepare(scale: float, epsilon: float) -> None:
-            load_or_calibrate(space, epsilon, guess=scale, binding=binding if binding.has_pairs else None)
-
-        return KernelSearch(ExponentialKernel, compute_epsilon, prepare)
 
     @functools.cached_property
     def scale(self) -> float:

@@ -4,29 +4,22 @@ The guarantee is about any two texts of one length. Every word loses at most
 
 - e, the largest loss ln P(y|w) - ln P(y|w') of any pair, so that L words lose at most L e;
 - r(alpha), the largest Renyi divergence D_alpha of any pair, and L words L r(alpha) (Mironov 2017),
-  which gives (epsilon, delta) for every delta (Canonne, Kamath, Steinke 2020, Proposition 12)::
+  which gives (epsilon, delta) for every delta (`deniable.accounting.renyi.convert_divergence`).
 
-      epsilon = L r(alpha) + ln((alpha - 1) / alpha) - (ln delta + ln alpha) / (alpha - 1)
-
-The least of the bounds on r(alpha) in `deniable.words.laws.divergence` is used.
+The least of the bounds on r(alpha) is used: `deniable.words.laws.law.Law.renyi`, or by the largest loss.
 """
 
 import dataclasses
 import functools
 import math
-from collections.abc import Callable
 
 import numpy as np
 
+from deniable.accounting.renyi import RENYI_ORDERS, bound_divergence_by_loss, convert_divergence
 from deniable.core.errors import check_count, check_positive
-from deniable.core.guarantees import ApproxDP, MetricDP, PureDP, Status, find_weakest_status
+from deniable.core.guarantees import Guarantee, Status, find_weakest_status
 from deniable.core.numbers import format_upper
 from deniable.words.laws import Law
-from deniable.words.laws.divergence import bound_divergence_by_loss
-
-RENYI_ORDERS = tuple(1 + 2.0 ** (half / 2) for half in range(-16, 9))
-"""Orders alpha tried. At 20 powers of the least table entry, 2^-38, are still far above 1e-308."""
-_MIN_GAIN_SHARE = 0.95
 
 
 @dataclasses.dataclass(frozen=True)
@@ -40,24 +33,24 @@ class DocumentGuarantee:
     """
 
     word_count: int
-    pure: PureDP
-    approximate: ApproxDP
+    pure: Guarantee
+    approximate: Guarantee
 
     def __str__(self) -> str:
-        """Return both in one line."""
+        """Both in one line."""
         return f"{self.word_count:,} words: {self.pure}, {self.approximate}"
 
 
 def compute_document_guarantee(
     law: Law,
-    guarantee: MetricDP,
+    guarantee: Guarantee,
     word_count: int,
     delta: float,
     *,
     claimed_loss_status: Status,
     workers: int | None = None,
 ) -> DocumentGuarantee:
-    """Return the guarantee of a text of so many words; see `WordMechanism.document_guarantee`.
+    """The guarantee of a text of so many words; see `WordMechanism.document_guarantee`.
 
     Args:
         law: of one word.
@@ -82,58 +75,33 @@ def compute_document_guarantee(
         composed_epsilon, method = total_loss, "the pure bound, on which composition does not improve"
     adjacency = f"any two texts of {word_count:,} words"
     source = f"{word_count:,} times the largest loss of a word, {format_upper(loss, 6)}"
-    pure = PureDP(total_loss, source, status, adjacency=adjacency)
-    approximate = ApproxDP(float(composed_epsilon), delta, method, status, adjacency=adjacency)
+    pure = Guarantee(total_loss, source, status, adjacency=adjacency)
+    approximate = Guarantee(float(composed_epsilon), method, status, delta=delta, adjacency=adjacency)
     return DocumentGuarantee(int(word_count), pure, approximate)
 
 
-def compute_worst_loss(law: Law, guarantee: MetricDP, workers: int | None = None) -> float:
-    """Return the largest loss of one word, in nats, over all pairs: computed, or by the claim epsilon Delta."""
+def compute_worst_loss(law: Law, guarantee: Guarantee, workers: int | None = None) -> float:
+    """The largest loss of one word, in nats, over all pairs: computed, or by the claim epsilon Delta."""
     loss = law.worst_loss(workers)
     return guarantee.loss(law.space.diameter) if loss is None else loss
 
 
 def _compose_losses(law: Law, word_count: int, delta: float, loss: float, workers: int | None) -> tuple[float, str]:
-    """Return the least epsilon found at this delta, and how."""
-
-    def compute_epsilon(order_index: int, divergence: float) -> float:
-        alpha = RENYI_ORDERS[order_index]
-        conversion = math.log1p(-1 / alpha) - (math.log(delta) + math.log(alpha)) / (alpha - 1)
-        epsilon: float = word_count * divergence + conversion
-        return max(0.0, epsilon)
-
-    response_epsilons = [
-        compute_epsilon(order_index, bound_divergence_by_loss(loss, alpha))
-        for order_index, alpha in enumerate(RENYI_ORDERS)
+    """The least epsilon found at this delta, and how."""
+    by_loss = [
+        convert_divergence(word_count * bound_divergence_by_loss(loss, order), order, delta) for order in RENYI_ORDERS
     ]
-    start = int(np.argmin(response_epsilons))
-    response = (response_epsilons[start], "Renyi divergences of randomized response with the largest loss of a word")
-    first_bound = law.renyi(RENYI_ORDERS[start], workers)
-    if first_bound is None:
-        return response
+    place = int(np.argmin(by_loss))
+    response = (by_loss[place], "Renyi divergences of randomized response with the largest loss of a word")
 
     @functools.cache
-    def divergence_at(order_index: int) -> float:
-        bound = first_bound if order_index == start else law.renyi(RENYI_ORDERS[order_index], workers)
-        return math.inf if bound is None else bound.divergence
+    def spend(place: int) -> float:
+        divergence = law.renyi(RENYI_ORDERS[place], workers) if 0 <= place < len(RENYI_ORDERS) else None
+        return (
+            math.inf if divergence is None else convert_divergence(word_count * divergence, RENYI_ORDERS[place], delta)
+        )
 
-    method = "exact Renyi divergences of all pairs"
-    if not first_bound.is_exact:
-        # It grows with the order: where the least order gains nothing, none does.
-        if divergence_at(0) >= _MIN_GAIN_SHARE * loss:
-            return response
-        method = "a bound on the Renyi divergences of all pairs"
-
-    def compose_at(order_index: int) -> float:
-        return compute_epsilon(order_index, divergence_at(order_index))
-
-    return min(response, (compose_at(_descend_orders(compose_at, start)), method))
-
-
-def _descend_orders(cost: Callable[[int], float], start: int) -> int:
-    """Return where a walk downhill over the orders ends."""
-    order_index = start
-    for step in (-1, 1):
-        while 0 <= order_index + step < len(RENYI_ORDERS) and cost(order_index + step) < cost(order_index):
-            order_index += step
-    return order_index
+    for step in (-1, 1):  # from there downhill
+        while spend(place + step) < spend(place):
+            place += step
+    return min(response, (spend(place), "bounds on the Renyi divergences of all pairs"))

@@ -1,23 +1,21 @@
 """The multivariate Laplace mechanism, "Madlib" (Feyisetan et al. 2020; Carvalho et al. 2021, Algorithm 1)."""
 
+import dataclasses
 import functools
 
 import numpy as np
 from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
-from deniable.core.guarantees import MetricDP
-from deniable.core.parallel import parallel_map
-from deniable.space.nearest_points import BATCH_VECTORS, NearestPointSearch
+from deniable.core.guarantees import Guarantee
+from deniable.space.nearest_points import NearestPointSearch
 from deniable.space.space import PointNumbers, Space
 from deniable.words.laws import SimulatedLaw, Simulation
 from deniable.words.laws.law import derive_law_name, format_fingerprint
-from deniable.words.mechanism import WordMechanism, check_euclidean
-
-_VECTORS_PER_THREAD = 20 * BATCH_VECTORS
-"""Noisy vectors that one thread searches at a time."""
+from deniable.words.mechanism import WordMechanism
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class MultivariateLaplace(WordMechanism):
     """Adds noise to the word's vector and returns the nearest word.
 
@@ -29,7 +27,7 @@ class MultivariateLaplace(WordMechanism):
     3. return the word nearest to phi'
 
     (Xu et al. 2021 write "unit ball" in step 2: that is not metric DP.) The nearest
-    word is exact: products of bytes propose it, and distances in float64 decide. No closed form of the law is known.
+    word is exact: products in float32 propose it, and distances in float64 decide. No closed form of the law is known.
 
     Args:
         space: a Euclidean space.
@@ -37,20 +35,17 @@ class MultivariateLaplace(WordMechanism):
     """
 
     name = "multivariate-laplace"
-
-    def __init__(self, space: Space, *, epsilon: float) -> None:
-        super().__init__(space, epsilon=epsilon)
-        check_euclidean(self)
+    metrics = "euclidean"
 
     @property
-    def guarantee(self) -> MetricDP:
+    def guarantee(self) -> Guarantee:
         """Theorem 1 of Carvalho et al. 2021; the nearest-word step is post-processing.
 
         It is about real numbers. The noise drawn here has the precision of float64, and its radius an end: at shape 1
         numpy's gamma draws never exceed 44.4, so that words farther apart than 44.4 / epsilon lose without bound.
         """
         source = "Carvalho et al. 2021, Theorem 1; the noise is drawn in floating point"
-        return MetricDP(self.epsilon, self.space.metric_name, source, status="proved for ideal arithmetic")
+        return Guarantee.of_words(self.epsilon, self.space.metric_name, source, "proved for ideal arithmetic")
 
     def build_law(self) -> SimulatedLaw:
         """Return the law of the algorithm above, of which no probabilities are known."""
@@ -80,11 +75,7 @@ class NearestNoisyPoint(Simulation):
 
     def resolve(self, noisy: FloatArray, workers: int | None) -> PointNumbers:
         """Return the nearest points (k,) of noisy vectors (k, m)."""
-        search = self._search
-        starts = range(0, len(noisy), _VECTORS_PER_THREAD)
-        return np.concatenate(
-            parallel_map(lambda at: search.find_nearest(noisy[at : at + _VECTORS_PER_THREAD]), starts, workers)
-        )
+        return self._search.find_nearest(noisy, workers)
 
     @functools.cached_property
     def _search(self) -> NearestPointSearch:

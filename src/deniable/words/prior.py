@@ -6,7 +6,7 @@ A prior must not come from the texts that are to be private: figures under it st
 import dataclasses
 import math
 import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 
 import numpy as np
@@ -68,25 +68,23 @@ def build_prior(
     if frequencies is None:
         return Prior(compute_zipf_prior(len(space)), ZIPF_NAME)
     if isinstance(frequencies, Prior):
-        _check_counts(space, frequencies.weights)
+        _check_counts(space, frequencies.weights, frequencies.name)
         return frequencies
     try:
-        counts = (
-            _align_counts(space, frequencies.items())
-            if isinstance(frequencies, Mapping)
-            else np.asarray(frequencies, dtype=np.float64)
+        counts = np.asarray(
+            _align_counts(space, frequencies) if isinstance(frequencies, Mapping) else frequencies, dtype=np.float64
         )
     except (TypeError, ValueError, AttributeError) as error:
         raise InputError(f"The prior must hold numbers: {error}.") from None
-    _check_counts(space, counts)
+    _check_counts(space, counts, name)
     return Prior(counts / counts.sum(), name, is_public=is_public)
 
 
 def compute_zipf_prior(size: int) -> FloatArray:
     """Return the public prior (n,) used where none is given: Zipf's law, 1 / rank, sums to 1."""
-    weights = 1.0 / np.arange(1, size + 1)
-    prior: FloatArray = weights / weights.sum()
-    return prior
+    weights: FloatArray = 1.0 / np.arange(1, size + 1)
+    weights /= weights.sum()
+    return weights
 
 
 def read_prior(path: str | Path, space: Space) -> Prior:
@@ -102,84 +100,65 @@ def read_prior(path: str | Path, space: Space) -> Prior:
     Raises:
         InputError: the file cannot be read, or holds no positive count of a word of the space.
     """
-    counts, invalid_lines = _parse_counts(_read_counts_text(path))
-    unknown_words = [word for word in counts if word not in space.index_by_word]
-    known_counts = _align_counts(space, counts.items())
-    total = _sum_counts(known_counts)
-    if not 0 < total < math.inf:
-        reason = "their sum is not finite" if total else f"none above 0 for a word of {space.source}"
-        raise InputError(
-            f"The file of counts {str(path)!r} has no usable counts ({reason}): give lines of a word and its count, "
-            "for example 'the 1200'."
-        )
-    notes = []
-    if unknown_words:
-        notes.append(f"{_name_first_items(unknown_words)} not in the vocabulary, left out")
-    if invalid_lines:
-        notes.append(f"no word and count of at least 0 in line {_name_first_items(invalid_lines)}, left out")
-    return Prior(known_counts / total, f"the counts of {Path(path).name!r}", tuple(notes))
-
-
-def _read_counts_text(path: str | Path) -> str:
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        text = Path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError:
         raise InputError(f"The file of counts {str(path)!r} is not UTF-8: convert it.") from None
-    except (OSError, ValueError) as error:
-        reason = (error.strerror if isinstance(error, OSError) else None) or error
-        raise InputError(f"The file of counts {str(path)!r} cannot be read: {reason}.") from None
+    except OSError as error:
+        raise InputError(f"The file of counts {str(path)!r} cannot be read: {error.strerror}.") from None
+    counts, invalid_lines = _parse_counts(text)
+    prior = build_prior(space, counts, f"the counts of {Path(path).name!r}", is_public=True)
+    unknown_words = [word for word in counts if word not in space.index_by_word]
+    notes = (
+        (unknown_words, "{} not in the vocabulary, left out"),
+        (invalid_lines, "no word and count of at least 0 in line {}, left out"),
+    )
+    return dataclasses.replace(prior, notes=tuple(note.format(_name_first(some)) for some, note in notes if some))
 
 
 def _parse_counts(text: str) -> tuple[dict[str, float], list[str]]:
-    """Return the counts by folded word, and the numbers of the lines that hold none; blank lines count for nothing."""
+    """The counts by folded word, and the numbers of the lines that hold none; blank lines count for nothing."""
     counts: dict[str, float] = {}
     invalid_lines: list[str] = []
     for number, line in enumerate(text.split("\n"), 1):
         fields = _LINE.fullmatch(line.strip(_SEPARATORS))
-        word, count = (
-            (fields["word"].rstrip(_SEPARATORS).strip('"'), _parse_count(fields["count"])) if fields else ("", math.nan)
-        )
-        if word and math.isfinite(count) and count >= 0:
+        try:
+            count = float(fields["count"].strip('"')) if fields else math.nan
+        except ValueError:
+            count = math.nan
+        word = fields["word"].rstrip(_SEPARATORS).strip('"') if fields else ""
+        if word and 0 <= count < math.inf:
             counts[fold_word(word)] = counts.get(fold_word(word), 0.0) + count
         elif line.strip():
             invalid_lines.append(f"{number:,}")
     return counts, invalid_lines
 
 
-def _parse_count(text: str) -> float:
-    try:
-        return float(text.strip('"'))
-    except ValueError:
-        return math.nan
-
-
-def _name_first_items(items: list[str]) -> str:
-    """Return the first of some items, and how many there are besides."""
+def _name_first(items: list[str]) -> str:
+    """The first of some items, and how many there are besides."""
     more = len(items) - _MAX_NAMED
     return ", ".join(items[:_MAX_NAMED]) + (f" and {more:,} more" if more > 0 else "")
 
 
-def _align_counts(space: Space, pairs: Iterable[tuple[str, float]]) -> FloatArray:
+def _align_counts(space: Space, frequencies: Mapping[str, float]) -> FloatArray:
     """Return the counts (n,) of the words of the space."""
     counts = np.zeros(len(space))
     with np.errstate(over="ignore"):
-        for word, count in pairs:
+        for word, count in frequencies.items():
             number = space.index_by_word.get(fold_word(word))
             if number is not None:
                 counts[number] += count
     return counts
 
 
-def _sum_counts(counts: FloatArray) -> float:
-    with np.errstate(over="ignore", invalid="ignore"):
-        return float(counts.sum())
-
-
-def _check_counts(space: Space, counts: FloatArray) -> None:
+def _check_counts(space: Space, counts: FloatArray, name: str) -> None:
     if counts.shape != (len(space),):
         raise InputError(f"The prior must hold one number for each of {len(space)} words. Got shape {counts.shape}.")
-    if not np.isfinite(counts).all() or counts.min() < 0 or not 0 < _sum_counts(counts) < math.inf:
+    with np.errstate(over="ignore", invalid="ignore"):
+        total = float(counts.sum())
+    if not counts.min() >= 0 or not 0 < total < math.inf:
         raise InputError(
-            f"The prior must hold finite counts of at least 0, not all 0. Got a least of {counts.min():g} "
-            f"and a sum of {_sum_counts(counts):g}."
+            f"The prior, {name}, must hold finite counts of at least 0, one above 0, for words of {space.source}. "
+            f"Got a least of {counts.min():g} and a sum of {total:g}: give lines of a word and its count, for example "
+            "'the 1200'."
         )

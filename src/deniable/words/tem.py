@@ -1,15 +1,16 @@
 """TEM, the metric truncated exponential mechanism (Carvalho, Vasiloudis, Feyisetan 2021)."""
 
+import dataclasses
+import functools
 import math
 
 from deniable.core.errors import InputError, check_positive
-from deniable.core.guarantees import MetricDP
-from deniable.space.space import Space
+from deniable.core.guarantees import Guarantee
 from deniable.words.laws import ExponentialKernel, ExponentialLaw, RingLaw, make_exponential_law
 from deniable.words.mechanism import WordMechanism
-from deniable.words.search import KernelSearch
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class TEM(WordMechanism):
     r"""Draws near words by the exponential mechanism, all words beyond gamma alike.
 
@@ -38,26 +39,46 @@ class TEM(WordMechanism):
     """
 
     name = "tem"
+    beta: float = dataclasses.field(default=0.001, kw_only=True)
+    gamma: float | None = dataclasses.field(default=None, kw_only=True)
 
-    def __init__(self, space: Space, *, epsilon: float, beta: float = 0.001, gamma: float | None = None) -> None:
-        super().__init__(space, epsilon=epsilon)
-        self.beta = check_positive("TEM", "beta", beta, upper=1.0)
-        if gamma is None:
-            self.gamma = compute_truncation_threshold(self.epsilon, self.beta, space.point_count)
-        elif gamma == math.inf:
-            self.gamma = math.inf  # whatever type of number it came as: noise is named by it
-        else:
-            self.gamma = check_positive("TEM", "gamma", gamma)
+    def __post_init__(self) -> None:
+        """Check the parameters."""
+        super().__post_init__()
+        object.__setattr__(self, "beta", check_positive("TEM", "beta", self.beta, upper=1.0))
+        if self.gamma is not None:  # infinity too is a float, whatever number it came as: noise is named by it
+            gamma = math.inf if self.gamma == math.inf else check_positive("TEM", "gamma", self.gamma)
+            object.__setattr__(self, "gamma", gamma)
+        self.cutoff  # noqa: B018 - refuses a beta for which there is none
+
+    @functools.cached_property
+    def cutoff(self) -> float:
+        """The truncation threshold: gamma, or the least beyond which an output falls with probability beta at most.
+
+        That is (2 / epsilon) ln((1 - beta)(n - 1) / beta), for n points; it looks at no data.
+
+        Raises:
+            InputError: beta is so large that the bound is not positive.
+        """
+        if self.gamma is not None:
+            return self.gamma
+        count = self.space.point_count
+        gamma = (2 / self.epsilon) * math.log((1 - self.beta) * (count - 1) / self.beta)
+        if gamma <= 0:
+            raise InputError(
+                f"The 'beta' parameter of TEM must be below {1 - 1 / count:g} for {count} words. Got {self.beta!r}."
+            )
+        return gamma
 
     @property
     def parameters(self) -> dict[str, float]:
         """Epsilon and the truncation threshold."""
-        return {"epsilon": self.epsilon, "gamma": self.gamma}
+        return {"epsilon": self.epsilon, "gamma": self.cutoff}
 
     @property
-    def guarantee(self) -> MetricDP:
+    def guarantee(self) -> Guarantee:
         """Theorem 2: epsilon-metric-DP for any metric."""
-        return MetricDP(self.epsilon, self.space.metric_name, "Carvalho et al. 2021, Theorem 2")
+        return Guarantee.of_words(self.epsilon, self.space.metric_name, "Carvalho et al. 2021, Theorem 2")
 
     def build_law(self) -> ExponentialLaw | RingLaw:
         """Return the closed form above."""
@@ -66,23 +87,4 @@ class TEM(WordMechanism):
     @property
     def kernel(self) -> ExponentialKernel:
         """Scale and cutoff of the closed form."""
-        return ExponentialKernel(self.epsilon / 2, self.gamma)
-
-    @classmethod
-    def kernel_search(cls, space: Space) -> KernelSearch:
-        """Return the kernels by epsilon."""
-        return KernelSearch(lambda epsilon: cls(space, epsilon=epsilon).kernel)
-
-
-def compute_truncation_threshold(epsilon: float, beta: float, size: int) -> float:
-    """Return the least gamma beyond which an output falls with probability at most beta.
-
-    (2 / epsilon) ln((1 - beta)(size - 1) / beta), for ``size`` words; it looks at no data.
-
-    Raises:
-        InputError: beta is so large that the bound is not positive.
-    """
-    gamma = (2 / epsilon) * math.log((1 - beta) * (size - 1) / beta)
-    if gamma <= 0:
-        raise InputError(f"The 'beta' parameter of TEM must be below {1 - 1 / size:g} for {size} words. Got {beta!r}.")
-    return gamma
+        return ExponentialKernel(self.epsilon / 2, self.cutoff)

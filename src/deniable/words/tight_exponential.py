@@ -1,5 +1,7 @@
 """The exponential mechanism with weights that make its constraints tight."""
 
+import contextlib
+import dataclasses
 import functools
 from collections.abc import Callable
 
@@ -7,12 +9,12 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
-from deniable.core.guarantees import MetricDP
+from deniable.core.guarantees import Guarantee
 from deniable.space.space import Space
 from deniable.words.calibrated_exponential import CALIBRATION_SOURCE, CALIBRATION_TOLERANCE, load_or_calibrate
 from deniable.words.laws import ExponentialKernel, ExponentialLaw
-from deniable.words.laws.kernel import compute_decay_sums
-from deniable.words.mechanism import WordMechanism, check_metric_has_name
+from deniable.words.laws.kernel import sum_decays
+from deniable.words.mechanism import WordMechanism
 
 MAX_DENSE_POINTS = 14_000
 """Points up to which the matrix is held in memory (1.6 GB); beyond, each product is a pass."""
@@ -22,6 +24,8 @@ _PATIENCE = 3
 """Conjugate gradient steps after which a negative entry counts as one of the solution."""
 _DENSE_FIT_STEPS, _FIT_STEPS = 200, 5
 _MIN_WEIGHT_SHARE = 1e-2
+_FITTED_GUESS = 0.9
+"""Share of epsilon that calibration tries first for fitted weights."""
 
 
 def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple[FloatArray, bool]:
@@ -38,22 +42,16 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
     matrix in memory, else 5.
     """
     count = space.point_count
-    product = (
-        _make_dense_product(space, scale, workers)
-        if count <= MAX_DENSE_POINTS
-        else _make_streamed_product(space, scale, workers)
-    )
-    latest = np.ones(count)
-    steps = 0
+    product = _make_product(space, scale, workers)
+    iterates = [np.ones(count)]
 
     def check_iterate(iterate: FloatArray) -> None:
-        nonlocal latest, steps
-        latest, steps = iterate.copy(), steps + 1
-        if steps >= _PATIENCE and iterate.min() <= 0:
+        iterates.append(iterate.copy())
+        if len(iterates) > _PATIENCE and iterate.min() <= 0:
             raise _NegativeSolution
 
-    try:
-        from scipy.sparse.linalg import LinearOperator, cg  # noqa: PLC0415 - half a second that only this fit needs
+    with contextlib.suppress(_NegativeSolution):
+        from scipy.sparse.linalg import LinearOperator, cg
 
         operator = LinearOperator((count, count), matvec=product, dtype=np.float64)
         solution, failed = cg(
@@ -61,8 +59,7 @@ def fit_weights(space: Space, scale: float, workers: int | None = None) -> tuple
         )
         if not failed and solution.min() > 0:
             return solution, True
-    except _NegativeSolution:
-        pass
+    latest = iterates[-1]
     weights = np.maximum(latest, _MIN_WEIGHT_SHARE * np.median(np.abs(latest)))
     for _ in range(_DENSE_FIT_STEPS if count <= MAX_DENSE_POINTS else _FIT_STEPS):
         weights = weights / product(weights)
@@ -73,34 +70,21 @@ class _NegativeSolution(Exception):  # noqa: N818 - control flow, never seen out
     """The solution has a negative entry."""
 
 
-def _make_dense_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
-    """Return x -> exp(-scale D) x with the matrix in memory."""
-    matrix = np.empty((space.point_count, space.point_count))
+def _make_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
+    """The function x -> exp(-scale D) x: with the matrix in memory, or by one pass over all pairs."""
     kernel = ExponentialKernel(scale)
+    if space.point_count > MAX_DENSE_POINTS:
+        return lambda x: sum_decays(space, kernel, np.ravel(x), workers)
+    matrix = np.empty((space.point_count, space.point_count))
 
-    def visit(rows: slice, columns: slice, distances: FloatArray) -> None:
-        matrix[rows, columns] = kernel.decay(distances)
-        matrix[columns, rows] = distances.T
+    def visit(first: int, distances: FloatArray) -> None:
+        matrix[first : first + len(distances)] = kernel.decay(distances)
 
-    space.map_tiles(visit, workers)
+    space.map_row_blocks(visit, range(space.point_count), workers)
     return lambda x: matrix @ np.ravel(x)
 
 
-def _make_streamed_product(space: Space, scale: float, workers: int | None) -> Callable[[FloatArray], FloatArray]:
-    """Return x -> exp(-scale D) x by one pass over all pairs."""
-    kernel = ExponentialKernel(scale)
-    return lambda x: compute_decay_sums(space, [kernel], [np.ravel(x)], workers)[0]
-
-
-_FITTED_GUESS = 0.9
-"""Share of epsilon that calibration tries first for fitted weights."""
-
-
-def _has_valid_weights(stored: FloatArray) -> bool:
-    """Return whether a cached array can be weights and, at its end, 1 for solved or 0 for fitted."""
-    return bool(np.isfinite(stored).all() and (stored[:-1] > 0).all() and stored[-1] in (0, 1))
-
-
+@dataclasses.dataclass(frozen=True, repr=False)
 class TightExponential(WordMechanism):
     """Draws near words by an exponential law whose weights even out the normaliser.
 
@@ -121,15 +105,12 @@ class TightExponential(WordMechanism):
     """
 
     name = "tight"
-
-    def __init__(self, space: Space, *, epsilon: float) -> None:
-        super().__init__(space, epsilon=epsilon)
-        check_metric_has_name(self)
+    metrics = "named"
 
     @property
-    def guarantee(self) -> MetricDP:
+    def guarantee(self) -> Guarantee:
         """The exact epsilon over all pairs of words."""
-        return MetricDP(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
+        return Guarantee.of_words(self.epsilon, self.space.metric_name, CALIBRATION_SOURCE)
 
     def build_law(self) -> ExponentialLaw:
         """Return the law that was found.
@@ -144,8 +125,8 @@ class TightExponential(WordMechanism):
         """Weights and scale, see `build_law`."""
         weights, solved = self._weights
         # A proof at the solution's own scale may exceed epsilon by rounding.
-        guess = (1 - CALIBRATION_TOLERANCE / 2 if solved else _FITTED_GUESS) * self.epsilon
-        return load_or_calibrate(self.space, self.epsilon, weights, guess=guess)
+        guess = 1 - CALIBRATION_TOLERANCE / 2 if solved else _FITTED_GUESS
+        return load_or_calibrate(self.space, self.epsilon, weights, guess)
 
     @functools.cached_property
     def _weights(self) -> tuple[FloatArray, bool]:
@@ -156,9 +137,8 @@ class TightExponential(WordMechanism):
             weights, solved = fit_weights(self.space, self.epsilon)
             return np.append(weights, solved)
 
-        stored = load_or_compute_array(
-            f"weights-{self.space.fingerprint}-{self.epsilon!r}", (count + 1,), compute, _has_valid_weights
-        )
+        name = f"weights-{self.space.fingerprint}-{self.epsilon!r}"
+        stored = load_or_compute_array(name, (count + 1,), compute)
         return stored[:-1], bool(stored[-1])
 
     @property

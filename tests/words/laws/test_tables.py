@@ -26,6 +26,11 @@ ROWS = st.one_of(
 ).filter(lambda weights: sum(weights) > 0)
 
 
+def running_sums(rows):
+    """Return the running sums (k, n) of the tables of rows."""
+    return np.cumsum(tables.compute_table_entries(rows), axis=1)
+
+
 def reference_table(row):
     """Return the entries of the integer table in Python's own unbounded integers."""
     room = float(2**62 - len(row) * 2**24)
@@ -42,7 +47,7 @@ def reference_table(row):
 def test_table_is_the_one_of_unbounded_integers(weights):
     """The running sums are, to the last unit, those of the definition in Python integers."""
     row = as_row(weights)
-    sums = tables.build_integer_tables(row[None])[0]
+    sums = running_sums(row[None])[0]
     assert sums.tolist() == list(itertools.accumulate(reference_table(row)))
 
 
@@ -51,7 +56,7 @@ def test_table_is_the_one_of_unbounded_integers(weights):
 def test_table_is_a_floored_distribution(weights):
     """Entries sum to exactly 2^62, none is below the floor, larger probabilities have larger entries."""
     row = as_row(weights)
-    sums = tables.build_integer_tables(row[None])[0]
+    sums = running_sums(row[None])[0]
     entries = np.diff(sums, prepend=0)
     assert sums[-1] == 2**62
     assert entries.min() >= tables.TABLE_FLOOR == 2**24
@@ -66,7 +71,7 @@ def test_table_is_a_floored_distribution(weights):
 def test_tables_of_glove(glove):
     """The tables of 50,000 words sum to exactly 2^62 and leave no word out."""
     rows = dn.TEM(glove, epsilon=3.0).law.rows([0, 1, 49_999])
-    sums = tables.build_integer_tables(rows)
+    sums = running_sums(rows)
     assert sums[:, -1].tolist() == [2**62] * 3
     assert np.diff(sums, axis=1, prepend=0).min() >= tables.TABLE_FLOOR
     assert sums[0].tolist() == list(itertools.accumulate(reference_table(rows[0])))
@@ -81,7 +86,7 @@ def line():
 def exponential_rows(points, distances):
     """Return the exponential law at scale 1 without cutoff."""
     del points
-    return dn.laws.ExponentialKernel(1.0).rows(distances)
+    return dn.laws.ExponentialKernel(1.0)(None, distances)
 
 
 @settings(max_examples=40)
@@ -89,8 +94,9 @@ def exponential_rows(points, distances):
 def test_draw_follows_the_running_sums(line, bits, seed):
     """The word drawn is the first whose running sum exceeds the upper 62 bits, whatever the order of tokens."""
     points = np.random.default_rng(seed).integers(4, size=len(bits)).astype(np.int32)
-    drawn = tables.sample_from_tables(line, exponential_rows, points, np.array(bits, dtype=np.uint64))
-    sums = tables.build_integer_tables(exponential_rows(range(4), line.distances(range(4)))).tolist()
+    law = dn.laws.TabulatedLaw(line, exponential_rows)
+    drawn = tables.sample_from_tables(law, points, np.array(bits, dtype=np.uint64))
+    sums = running_sums(exponential_rows(range(4), line.distances(range(4)))).tolist()
     expected = [next(y for y in range(4) if bit >> 2 < sums[point][y]) for point, bit in zip(points, bits, strict=True)]
     assert drawn.tolist() == expected
     assert drawn.dtype == np.int32
@@ -98,10 +104,11 @@ def test_draw_follows_the_running_sums(line, bits, seed):
 
 def test_draw_at_the_edges(line):
     """The least and the largest number draw the first and the last word; each sum begins the next word."""
-    sums = tables.build_integer_tables(exponential_rows(range(4), line.distances(range(4))))[1]
+    sums = running_sums(exponential_rows(range(4), line.distances(range(4))))[1]
     bits = [0, 2**64 - 1, *(4 * int(total) - 1 for total in sums[:3]), *(4 * int(total) for total in sums[:3])]
     points = np.ones(len(bits), dtype=np.int32)
-    drawn = tables.sample_from_tables(line, exponential_rows, points, np.array(bits, dtype=np.uint64))
+    law = dn.laws.TabulatedLaw(line, exponential_rows)
+    drawn = tables.sample_from_tables(law, points, np.array(bits, dtype=np.uint64))
     assert drawn.tolist() == [0, 3, 0, 1, 2, 1, 2, 3]
 
 
@@ -111,12 +118,11 @@ def test_many_draws_of_one_word(small_space, count, scale):
     """However often a row is drawn from, and however steep it is, each draw is where a binary search finds it."""
     family = dn.laws.ExponentialKernel(scale)
     bits = np.random.default_rng(count).integers(2**64, size=count, dtype=np.uint64)
-    sums = tables.build_integer_tables(family.rows(small_space.distances([7])))[0]
+    sums = running_sums(family(None, small_space.distances([7])))[0]
     # Every running sum, and the number before it, besides.
     bits = np.concatenate([bits, *(4 * (sums[:-1] - before).astype(np.uint64) for before in (0, 1))])
-    drawn = tables.sample_from_tables(
-        small_space, lambda _, d: family.rows(d), np.full(len(bits), 7, dtype=np.int32), bits
-    )
+    law = dn.laws.ExponentialLaw(small_space, family)
+    drawn = tables.sample_from_tables(law, np.full(len(bits), 7, dtype=np.int32), bits)
     expected = np.searchsorted(sums, (bits >> np.uint64(2)).astype(np.int64), side="right")
     np.testing.assert_array_equal(drawn, expected)
 
@@ -128,7 +134,9 @@ def test_draw_covers_several_blocks():
     bits = np.random.default_rng(1).integers(2**63, size=2000, dtype=np.uint64)
     for end in (0, 2000):
         for workers in (1, 2):
-            drawn = tables.sample_from_tables(space, exponential_rows, points[:end], bits[:end], workers)
+            drawn = tables.sample_from_tables(
+                dn.laws.TabulatedLaw(space, exponential_rows), points[:end], bits[:end], workers
+            )
             np.testing.assert_array_equal(drawn, points[:end])
 
 
@@ -148,9 +156,8 @@ def test_draw_covers_several_blocks():
 def test_no_table_of_what_is_no_distribution(line, row):
     """Neither a table is made, nor a word drawn, of numbers that are no probabilities."""
     with refuses("distribution"):
-        tables.build_integer_tables(np.array([row]))
+        running_sums(np.array([row]))
     four = np.resize(row, 4) if row != [0.5] * 10 else np.array([1.25] * 4)
     with refuses("distribution"):
-        tables.sample_from_tables(
-            line, lambda _, d: np.resize(four, d.shape), np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64)
-        )
+        law = dn.laws.TabulatedLaw(line, lambda _, d: np.resize(four, d.shape))
+        tables.sample_from_tables(law, np.zeros(3, dtype=np.int32), np.zeros(3, dtype=np.uint64))

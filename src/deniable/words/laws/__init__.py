@@ -1,18 +1,15 @@
-"""The five kinds of law that a word mechanism may return, and what they are made of."""
+"""The four kinds of law that a word mechanism may return, and what they are made of."""
 
 from deniable.words.laws.exponential import ExponentialLaw, make_exponential_law
 from deniable.words.laws.kernel import ExponentialKernel
-from deniable.words.laws.law import Law
-from deniable.words.laws.quadrature import QuadratureLaw
+from deniable.words.laws.law import Law, SimulatedLaw, Simulation
 from deniable.words.laws.ring import RingLaw
-from deniable.words.laws.simulated import SimulatedLaw, Simulation
 from deniable.words.laws.tabulated import TabulatedLaw
 
 __all__ = [
     "ExponentialKernel",
     "ExponentialLaw",
     "Law",
-    "QuadratureLaw",
     "RingLaw",
     "SimulatedLaw",
     "Simulation",

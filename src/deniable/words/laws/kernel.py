@@ -1,27 +1,48 @@
-"""The kernel of the exponential family of laws, c(y) exp(-s min(d(w, y), gamma)), and its sums over y."""
+"""The kernel of the exponential family of laws, c(y) exp(-s min(d(w, y), gamma)), and its sums over y.
+
+numpy's exponential is another one on a processor with wider registers, and so are sums that are taken in registers.
+Here every operation is one of IEEE 754, in an order that is written down, which vector instructions keep.
+
+*The exponential.* With n the integer next to x / ln 2 and r = x - n ln 2, |r| < 0.3466, exp(x) = 2^n exp(r), and exp(r)
+is its Taylor polynomial of degree 13:
+
+- *what is left out* is below 2 r^14 / 14! < 2^-56 of it;
+- *r*: ln 2 is C_1 + C_2, where n C_1 is exact, and so is x - n C_1 (Sterbenz); the two roundings left are below
+  0.36 u, u = 2^-53, together;
+- *the polynomial* 1 + (r + r^2 q(r)), q by Horner's rule: the last sum errs by u of itself, and what is before it by
+  u (|r| + 3 r^2) at most, less than 0.7 u beside exp(r) >= 0.707;
+- *2^n* is exact.
+
+Together below 3 u of exp(x). Below -708 nats, where a float has fewer bits, x counts as -708.
+"""
 
 import dataclasses
 import functools
 import hashlib
 import math
-from collections.abc import Sequence
 
 import numpy as np
-import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
-from deniable.core.cache import load_or_compute_array
-from deniable.core.classes import get_picklable_state
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.parallel import compile_loop
 from deniable.space.space import Space
-from deniable.space.squares import SingleArray
-from deniable.words.laws.exponentials import LANES, sum_row, sum_tile, write_decays
+from deniable.space.vector_distances import PANEL_SIZE
+from deniable.words.laws.law import PointIndices
 
+EXPONENTIAL_ERROR = 3 * 2.0**-53
+"""Relative error of an exponential."""
+_MIN_EXPONENT = -708.0
+_PER_LN2 = 1.4426950408889634
+_LN2_HIGH = float.fromhex("0x1.62e42feep-1")
+_LN2_LOW = float.fromhex("0x1.a39ef35793c76p-33")
+_TO_INTEGER = 1.5 * 2.0**52
+"""Added to a number below 2^51 it rounds it to an integer, which the last bits of the sum then hold."""
+LANES = 16
+"""Sums that are taken beside each other."""
+_EXPONENT_BIAS, _EXPONENT_SHIFT = 1023, 52
 _MIN_WEIGHT = 1e-100
 """Least weight: beside it no probability that float64 loses by underflow is as large as a unit of a table."""
-_MIN_SINGLE = 1e-25
-"""Least weight with which sums are taken in float32, and one over the largest number."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -32,7 +53,7 @@ class ExponentialKernel:
         scale: s > 0, per unit of distance.
         cutoff: gamma > 0; distances beyond it count as it.
         weights: c (number of points,), from 1e-100 to 1e100 or 0; None for c = 1. (For a point of weight 0 the epsilon
-            of `deniable.words.laws.exponential_proof` is still a bound, but no longer reached.)
+            of `deniable.words.laws.exponential` is still a bound, but no longer reached.)
 
     Raises:
         InputError: a number out of its domain.
@@ -64,10 +85,11 @@ class ExponentialKernel:
         weights.setflags(write=False)
         object.__setattr__(self, "weights", weights)
 
-    def rows(self, distances: FloatArray) -> FloatArray:
-        """Return the probabilities (k, n) of k inputs from their distances (k, n), which are overwritten."""
-        ones = np.ones(1)
-        _write_rows(distances, self.scale, self.cutoff, ones if self.weights is None else self.weights)
+    def __call__(self, points: PointIndices, distances: FloatArray) -> FloatArray:
+        """The probabilities (k, n) of k inputs, from their distances (k, n), which are overwritten."""
+        del points
+        weights = np.ones(distances.shape[1]) if self.weights is None else self.weights
+        _sum_rows(distances, self.scale, self.cutoff, weights, is_divided=True)
         return distances
 
     def decay(self, distances: FloatArray) -> FloatArray:
@@ -75,20 +97,9 @@ class ExponentialKernel:
         write_decays(distances.reshape(-1), self.scale, self.cutoff)
         return distances
 
-    def normalisers(self, space: Space, workers: int | None = None) -> FloatArray:
-        """Return Z (number of points,), by one pass over all pairs."""
-        (sums,) = compute_normalisers(space, [self], workers)
-        return sums
-
-    def __getstate__(self) -> dict[str, object]:
-        """Return what pickles: nothing that was computed from the rest."""
-        return get_picklable_state(self)
-
-    def __setstate__(self, state: dict[str, object]) -> None:
-        """Restore a pickled or copied kernel; its weights are read-only again."""
-        vars(self).update(state)
-        if self.weights is not None:
-            self.weights.setflags(write=False)
+    def __reduce__(self) -> tuple[type, tuple[object, ...]]:
+        """Pickle what the kernel was made of, so that a copy is checked, and its weights read-only, as well."""
+        return type(self), (self.scale, self.cutoff, self.weights)
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -99,158 +110,116 @@ class ExponentialKernel:
         return state.hexdigest()
 
 
-_TileSum = tuple[slice, slice, Sequence[tuple[npt.NDArray[np.floating], npt.NDArray[np.floating]]]]
-"""Rows and columns of a tile, and for each of several kernels the sums of each row (rows, p) over p panels of columns,
-and those of each column (p, columns) over p panels of rows."""
-
-
-class _TileSums:
-    """The sums over all points, from those over tiles.
-
-    Args:
-        count: n, number of points.
-        kernel_count: number of kernels.
-    """
-
-    def __init__(self, count: int, kernel_count: int) -> None:
-        self.totals = [np.zeros(count) for _ in range(kernel_count)]
-
-    def add(self, tile: _TileSum) -> None:
-        """Add those of one tile, panel by panel; a tile on the diagonal holds both orders of its pairs."""
-        rows, columns, tile_sums = tile
-        for total, (across, down) in zip(self.totals, tile_sums, strict=True):
-            for panel_sums in across.T:
-                total[rows] += panel_sums
-            if rows != columns:
-                for panel_sums in down:
-                    total[columns] += panel_sums
-
-
-def compute_normalisers(
-    space: Space, kernels: Sequence[ExponentialKernel], workers: int | None = None
-) -> list[FloatArray]:
-    """Return Z (number of points,) of several kernels, whose distances are computed once for all of them."""
-    ones = np.ones(space.point_count)
-    weights = [ones if kernel.weights is None else kernel.weights for kernel in kernels]
-    return compute_decay_sums(space, kernels, weights, workers)
-
-
-def compute_decay_sums(
-    space: Space, kernels: Sequence[ExponentialKernel], weights: Sequence[FloatArray], workers: int | None = None
-) -> list[FloatArray]:
-    """Return for several kernels the sums (number of points,) over y of weights[y] exp(-s min(d(w, y), gamma)).
-
-    The weights are any numbers, in place of the kernels' own.
-    """
-    count = space.point_count
-
-    def visit(rows: slice, columns: slice, distances: FloatArray) -> _TileSum:
-        tile_sums = []
-        for kernel, weight in zip(kernels, weights, strict=True):
-            decay = kernel.decay(distances if kernel is kernels[-1] else distances.copy())
-            tile_sums.append(sum_tile(decay, weight[rows], weight[columns]))
-        return rows, columns, tile_sums
-
-    # Tile by tile in their order, and panel by panel: the sums are those of whole rows to the last bit.
-    sums = _TileSums(count, len(kernels))
-    space.fold_tiles(visit, sums.add, workers)
-    return sums.totals
-
-
-def approximate_log_normalisers(
-    space: Space, kernels: Sequence[ExponentialKernel], workers: int | None = None
-) -> list[FloatArray]:
-    """Return ln Z (number of points,) of several kernels, for a search: within about 1e-5 where float32 is enough.
-
-    That is under Euclidean distance, with weights that float32 holds; elsewhere they are computed in float64. Nothing
-    that is proved or released may rest on them.
-    """
-    if space.square_bounds is None or not all(_fits_single(kernel, space.square_bounds.unit) for kernel in kernels):
-        return [np.log(sums) for sums in compute_normalisers(space, kernels, workers)]
-    count, unit = space.point_count, space.square_bounds.unit
-    # A lower bound is half the largest gap below its square, but for little.
-    half_gaps = (space.square_bounds.gaps / 2).astype(np.float32)
-    ones = np.ones(count)
-    weights = [(ones if kernel.weights is None else kernel.weights).astype(np.float32) for kernel in kernels]
-
-    def visit(rows: slice, columns: slice, squares: SingleArray) -> _TileSum:
-        squares += half_gaps[rows, None]
-        squares += half_gaps[columns]
-        distances = np.sqrt(np.maximum(squares, 0.0, out=squares), out=squares)
-        if rows == columns:
-            np.fill_diagonal(distances, 0.0)
-        decay = np.empty_like(distances)
-        tile_sums = []
-        for kernel, weight in zip(kernels, weights, strict=True):
-            np.multiply(distances, np.float32(-kernel.scale * unit), out=decay)
-            if kernel.cutoff < math.inf:
-                np.maximum(decay, np.float32(-kernel.scale * kernel.cutoff), out=decay)
-            np.exp(decay, out=decay)
-            tile_sums.append(((decay @ weight[columns])[:, None], (weight[rows] @ decay)[None]))
-        return rows, columns, tile_sums
-
-    sums = _TileSums(count, len(kernels))
-    space.fold_square_tiles(visit, sums.add, workers)
-    return [np.log(total) for total in sums.totals]
-
-
-def _fits_single(kernel: ExponentialKernel, unit: float) -> bool:
-    """Return whether scores, and sums of the weights, all positive, are well within what float32 holds."""
-    if kernel.scale * unit > 1 / _MIN_SINGLE:
-        return False
-    return kernel.weights is None or bool(kernel.weights.min() > _MIN_SINGLE and kernel.weights.max() < 1 / _MIN_SINGLE)
-
-
-def load_or_compute_normalisers(
-    space: Space, kernel: ExponentialKernel, workers: int | None = None, *, recompute: bool = False
+def sum_decays(
+    space: Space, kernel: ExponentialKernel, weights: FloatArray | None = None, workers: int | None = None
 ) -> FloatArray:
-    """Return Z (number of points,), kept in the cache where the metric has a name.
+    """The sums (number of points,) over y of weights[y] exp(-s min(d(w, y), gamma)), by one pass over all pairs.
 
     Args:
         space: the domain.
-        kernel: of the law.
+        kernel: scale and cutoff.
+        weights: any numbers (number of points,) in place of the kernel's own, with which the sums are normalisers Z.
         workers: threads.
-        recompute: do not read them from the cache.
     """
+    factors = kernel.weights if weights is None else weights
+    factors = np.ones(space.point_count) if factors is None else factors
 
-    def compute() -> FloatArray:
-        return kernel.normalisers(space, workers)
+    def visit(_: int, distances: FloatArray) -> FloatArray:
+        return _sum_rows(distances, kernel.scale, kernel.cutoff, factors, is_divided=False)
 
-    if not space.metric.is_builtin:
-        return compute()
-    name = f"normalisers-{space.fingerprint}-{kernel.fingerprint}"
-    return load_or_compute_array(
-        name,
-        (space.point_count,),
-        compute,
-        lambda stored: not recompute and bool((np.isfinite(stored) & (stored > 0)).all()),
-    )
-
-
-def compute_log_normalisers(
-    space: Space, kernel: ExponentialKernel, workers: int | None = None, *, recompute: bool = False
-) -> FloatArray:
-    """Return ln Z (number of points,); see `load_or_compute_normalisers`."""
-    return np.log(load_or_compute_normalisers(space, kernel, workers, recompute=recompute))
+    sums: FloatArray = np.concatenate(space.map_row_blocks(visit, range(space.point_count), workers))
+    return sums
 
 
 @compile_loop
-def _write_rows(distances: FloatArray, scale: float, cutoff: float, weights: FloatArray) -> None:  # pragma: no cover
-    """Replace distances (k, n) by probabilities, row by row: a row stays in the processor's cache through all passes.
+def _sum_rows(  # pragma: no cover - compiled
+    distances: FloatArray,
+    scale: float,
+    cutoff: float,
+    weights: FloatArray,
+    is_divided: bool,  # noqa: FBT001 - numba has no arguments by name only
+) -> FloatArray:
+    """Return the sums (k,) of weights times decays, by which the same are replaced in place of distances (k, n).
+
+    Row by row: one stays in the processor's cache through all passes over it.
 
     Args:
         distances: (k, n).
         scale: s.
         cutoff: gamma.
-        weights: c (n,), or (1,) for weights of 1.
+        weights: c (n,).
+        is_divided: whether rows are divided by their sums.
     """
-    lanes = np.empty(LANES)
+    lanes, sums = np.empty(LANES), np.empty(distances.shape[0])
     for i in range(distances.shape[0]):
         row = distances[i]
         write_decays(row, scale, cutoff)
-        if weights.size == row.size:
-            for y in range(row.size):
-                row[y] *= weights[y]
-        inverse = 1.0 / sum_row(row, lanes)
         for y in range(row.size):
-            row[y] *= inverse
+            row[y] *= weights[y]
+        sums[i] = sum_row(row, lanes)
+        if is_divided:
+            inverse = 1.0 / sums[i]
+            for y in range(row.size):
+                row[y] *= inverse
+    return sums
+
+
+@compile_loop
+def write_decays(distances: FloatArray, scale: float, cutoff: float) -> None:  # pragma: no cover - compiled
+    """Replace distances (n,) by exp(-scale min(d, cutoff))."""
+    powers = np.empty(PANEL_SIZE)
+    bits = powers.view(np.int64)
+    for start in range(0, distances.size, PANEL_SIZE):
+        values = distances[start : start + PANEL_SIZE]
+        for j in range(values.size):
+            x = max(-scale * min(values[j], cutoff), _MIN_EXPONENT)
+            powers[j] = x * _PER_LN2 + _TO_INTEGER
+            n = powers[j] - _TO_INTEGER
+            r = (x - n * _LN2_HIGH) - n * _LN2_LOW
+            q = 1.6059043836821613e-10
+            q = q * r + 2.08767569878681e-09
+            q = q * r + 2.505210838544172e-08
+            q = q * r + 2.755731922398589e-07
+            q = q * r + 2.7557319223985893e-06
+            q = q * r + 2.48015873015873e-05
+            q = q * r + 0.0001984126984126984
+            q = q * r + 0.001388888888888889
+            q = q * r + 0.008333333333333333
+            q = q * r + 0.041666666666666664
+            q = q * r + 0.16666666666666666
+            q = q * r + 0.5
+            values[j] = 1.0 + (r + (r * r) * q)
+        for j in range(values.size):
+            bits[j] = (bits[j] + _EXPONENT_BIAS) << _EXPONENT_SHIFT
+        for j in range(values.size):
+            values[j] *= powers[j]
+
+
+@compile_loop
+def sum_row(values: FloatArray, lanes: FloatArray) -> float:  # pragma: no cover - compiled
+    """Return the sum of values (n,) >= 0: that of each panel of `PANEL_SIZE`, one after the other.
+
+    Each of `LANES` lanes adds every sixteenth value of a panel, in order; then the lanes are added by halves.
+
+    Args:
+        values: (n,).
+        lanes: (LANES,), overwritten.
+    """
+    total = 0.0
+    for first in range(0, values.size, PANEL_SIZE):
+        panel = values[first : first + PANEL_SIZE]
+        for lane in range(LANES):
+            lanes[lane] = 0.0
+        whole = panel.size - panel.size % LANES
+        for start in range(0, whole, LANES):
+            for lane in range(LANES):
+                lanes[lane] += panel[start + lane]
+        for lane in range(panel.size - whole):
+            lanes[lane] += panel[whole + lane]
+        size = LANES // 2
+        while size > 0:
+            for lane in range(size):
+                lanes[lane] += lanes[size + lane]
+            size //= 2
+        total += lanes[0]
+    return total

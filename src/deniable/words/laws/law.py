@@ -1,23 +1,27 @@
 """What every law of a word mechanism answers: it is sampled, verified, explained and composed by one object.
 
-The five kinds are `RingLaw`, `ExponentialLaw`, `TabulatedLaw`, `QuadratureLaw` and `SimulatedLaw`. A mechanism returns
-one of them and nothing else, so that what is proved of a law is proved of the draws: `deniable.words.mechanism` takes
+The kinds are `RingLaw`, `ExponentialLaw`, `TabulatedLaw` and `SimulatedLaw`. A mechanism returns a law of this package
+and nothing else, so that what is proved of a law is proved of the draws: `deniable.words.mechanism` takes
 no subclass of them. What is a mechanism's own is what a law is made of: a kernel, a function for rows, a simulation.
+
+A law that an algorithm draws from, in floating point: nothing else is known of it.
 """
 
 import dataclasses
 from collections.abc import Callable, Mapping
-from typing import Any, Protocol
+from typing import Any, ClassVar
 
 import numpy as np
 import numpy.typing as npt
+from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
-from deniable.core.cache import load_or_compute_facts
-from deniable.core.classes import is_builtin_class
-from deniable.core.parallel import Result
-from deniable.core.randomness import Streams, derive_stream_start
+from deniable.core.classes import WriteOnce, is_builtin_class
+from deniable.core.errors import NotTractable
+from deniable.core.parallel import Result, parallel_map
+from deniable.core.randomness import CHUNK_TOKENS, Streams, derive_stream_start
 from deniable.space.space import PointNumbers, Space
+from deniable.space.vector_distances import BLOCK_ROWS
 
 IntegerTable = npt.NDArray[np.int64]
 PointIndices = npt.NDArray[np.integer[Any]]
@@ -26,8 +30,8 @@ RowFunction = Callable[[PointIndices, FloatArray], FloatArray]
 
 
 @dataclasses.dataclass(frozen=True)
-class Finding:
-    """The exact epsilon of a law, found over all pairs of inputs and all outputs, or over some.
+class ExactEpsilon:
+    """What a law spends, found over all pairs of inputs and all outputs, or over some, with a witness.
 
     Attributes:
         epsilon: upper bound on the largest loss per unit of distance, all rounding in it.
@@ -37,7 +41,9 @@ class Finding:
         output: its point y.
         distance: d(w, w').
         loss: ln P(y|w) - ln P(y|w') in nats, or a lower bound on it.
-        seconds: how long finding it took.
+        method: how it was found, and over which inputs and outputs.
+        is_exhaustive: whether it is about all pairs of inputs and all outputs.
+        is_ideal: whether it is about real numbers, of which draws are a simulation in floating point.
     """
 
     epsilon: float
@@ -47,22 +53,7 @@ class Finding:
     output: int
     distance: float
     loss: float
-    seconds: float
-
-
-@dataclasses.dataclass(frozen=True)
-class ExactEpsilon:
-    """What a law spends, and what the figure covers.
-
-    Attributes:
-        finding: bounds and witness.
-        method: how it was found, and over which inputs and outputs.
-        is_exhaustive: whether it is about all pairs of inputs and all outputs.
-        is_ideal: whether it is about real numbers, of which draws are a simulation in floating point.
-    """
-
-    finding: Finding
-    method: str
+    method: str = ""
     is_exhaustive: bool = True
     is_ideal: bool = False
 
@@ -81,33 +72,20 @@ class WordShares:
     guessed: FloatArray
 
 
-@dataclasses.dataclass(frozen=True)
-class RenyiBound:
-    """A bound on the largest Renyi divergence of any two inputs.
+class Law(WriteOnce):
+    """The probabilities P(y|w) of a mechanism over the n points of a space; here, one of which nothing is known.
 
     Attributes:
-        divergence: in nats.
-        is_exact: whether some pair reaches it, but for rounding.
+        space: the domain.
+        is_tabulated: whether draws come from the integer tables of `rows`, which are what is verified.
+        has_rows: whether exact probabilities are known.
     """
 
-    divergence: float
-    is_exact: bool
+    is_tabulated: ClassVar[bool] = False
+    has_rows: ClassVar[bool] = False
 
-
-class Law(Protocol):
-    """The probabilities P(y|w) of a mechanism over the points of a space."""
-
-    @property
-    def space(self) -> Space:
-        """The domain, of n points."""
-
-    @property
-    def is_tabulated(self) -> bool:
-        """Whether draws come from the integer tables of `rows`, which are what is verified."""
-
-    @property
-    def has_rows(self) -> bool:
-        """Whether exact probabilities are known."""
+    def __init__(self, space: Space) -> None:
+        self.space = space
 
     @property
     def fingerprint(self) -> str | None:
@@ -115,45 +93,53 @@ class Law(Protocol):
 
         Noise is keyed and results are cached by it.
         """
+        return None
 
     def rows(self, points: PointIndices) -> FloatArray:
-        """Return the probabilities (k, n) of k input points.
+        """The probabilities (k, n) of k input points.
 
         Raises:
             NotTractable: none are known, or they cannot be computed.
         """
+        raise _make_unknown_error()
 
     def map_rows(
         self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
     ) -> list[Result]:
-        """Return ``visit(first, rows)`` for blocks of the rows (k, n) of many points (N,), computed in parallel.
+        """``visit(first, rows)`` for blocks of the rows (k, n) of many points (N,), computed in parallel.
 
         Raises:
             NotTractable: see `rows`.
         """
+        points = np.asarray(points)
+        starts = range(0, len(points), BLOCK_ROWS)
+        return parallel_map(lambda first: visit(first, self.rows(points[first : first + BLOCK_ROWS])), starts, workers)
 
     def tables(self, points: PointIndices) -> IntegerTable:
-        """Return the entries (k, n) of the integer tables of k input points, which sum to 2^62.
+        """The entries (k, n) of the integer tables of k input points, which sum to 2^62.
 
         Raises:
             NotTractable: draws do not come from tables.
         """
+        raise NotTractable(
+            "The draws of this mechanism are simulated, so that no integer tables of them exist: take a mechanism with "
+            "tables (calibrated, tight, tem)."
+        )
 
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
-        """Return one output point for each input point (N,), the tokens of several records end to end."""
-
-    def prepare_draws(self, workers: int | None = None) -> None:
-        """Compute what later draws would otherwise wait for, and keep it in the cache."""
+        """One output point for each input point (N,), the tokens of several records end to end."""
+        raise NotImplementedError
 
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
-        """Return what the law spends; each kind has its own proof.
+        """What the law spends; each kind has its own proof.
 
         Raises:
             NotTractable: no probabilities are known.
         """
+        raise _make_unknown_error()
 
     def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
-        """Return what words become when they follow a prior (number of words,).
+        """What words become when they follow a prior (number of words,).
 
         From an output y the attacker guesses the word w of the largest prior(w) P(y|w), of equal ones the one whose
         point comes first. So the prior's average of what is guessed is the Bayes success: the sum over y of that
@@ -162,31 +148,29 @@ class Law(Protocol):
         Raises:
             NotTractable: no probabilities are known, or computing them for every word would take hours.
         """
-
-    def worst_loss(self, workers: int | None = None) -> float | None:
-        """Return the largest loss in nats of any pair, as computed; None where nothing but the claim bounds it."""
+        raise _make_unknown_error()
 
     def input_losses(self, points: PointIndices, workers: int | None = None) -> FloatArray | None:
-        """Return the largest loss (k,) of each of k input points against any other, or None; see `worst_loss`."""
+        """A bound (k,) in nats on the loss of each of k input points against any other, as computed.
 
-    def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
-        """Return a bound on D_order of any two inputs; None where nothing but the largest loss bounds it."""
+        None where nothing but the claim bounds it.
+        """
+        return None
+
+    def worst_loss(self, workers: int | None = None) -> float | None:
+        """The largest loss in nats of any pair, as computed; None where nothing but the claim bounds it."""
+        losses = self.input_losses(np.arange(self.space.point_count), workers)
+        return None if losses is None else float(losses.max())
+
+    def renyi(self, order: float, workers: int | None = None) -> float | None:
+        """A bound in nats on D_order of any two inputs; None where nothing but the largest loss bounds it."""
+        return None
 
 
-def map_computed_rows(
-    space: Space,
-    compute_rows: RowFunction,
-    visit: Callable[[int, FloatArray], Result],
-    points: PointIndices,
-    workers: int | None,
-) -> list[Result]:
-    """Return ``visit(first, rows)`` for blocks of the rows of many points (N,), which a function computes."""
-    points = np.asarray(points)
-
-    def visit_block(first: int, distances: FloatArray) -> Result:
-        return visit(first, compute_rows(points[first : first + len(distances)], distances))
-
-    return space.map_row_blocks(visit_block, points, workers)
+def _make_unknown_error() -> NotTractable:
+    return NotTractable(
+        "No exact output law of this mechanism is known. Draw samples instead: mechanism.sample([word] * 100_000)."
+    )
 
 
 def format_fingerprint(name: str, parameters: Mapping[str, float], space: Space) -> str:
@@ -211,17 +195,66 @@ def get_part_fingerprint(space: Space, part: object) -> str | None:
     return fingerprint
 
 
-def load_or_compute_finding(name: str, count: int, compute: Callable[[], Finding]) -> Finding:
-    """Return the cached finding called ``name`` about ``count`` points, or compute and keep it."""
-    fields = [field.name for field in dataclasses.fields(Finding)]
-    point_fields = ("input", "other", "output")
+class Simulation:
+    """An algorithm that draws output points. Give `draw_chunk`, or all of `draw`.
 
-    def is_usable(stored: dict[str, float]) -> bool:
-        are_points = all(stored[point_field] in range(count) for point_field in point_fields)
-        return are_points and 0 <= stored["lower_bound"] <= stored["epsilon"] and stored["distance"] >= 0
+    One of this package may have a ``fingerprint``, a text that differs between all laws; it names the noise.
+    """
 
-    def compute_facts() -> dict[str, float]:
-        return {key: float(value) for key, value in vars(compute()).items()}
+    def draw_chunk(self, points: PointNumbers, generator: AESCounter) -> npt.NDArray[Any]:
+        """Return (k, ...) what is drawn for each input point.
 
-    stored = load_or_compute_facts(name, fields, compute_facts, is_usable)
-    return Finding(**{**stored, **{point_field: int(stored[point_field]) for point_field in point_fields}})  # type: ignore[arg-type]
+        Args:
+            points: (k,) consecutive tokens of one record, at most `deniable.core.randomness.CHUNK_TOKENS`.
+            generator: the record's stream, read on in order.
+        """
+        raise NotImplementedError(f"{type(self).__name__} must give draw_chunk or draw.")
+
+    def resolve(self, draws: npt.NDArray[Any], workers: int | None) -> PointNumbers:
+        """Return the output points (k,) of what was drawn (k, ...) for the tokens of many records."""
+        del workers
+        return draws
+
+    def draw(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
+        """Return one output point for each input point (N,); the result does not depend on the workers."""
+        out = np.empty(len(points), dtype=np.int32)
+        offsets = np.concatenate([[0], np.cumsum(streams.lengths)])
+        batches = list(streams.batches(CHUNK_TOKENS))
+        inner_workers = workers if len(batches) == 1 else 1  # one long record alone: its tokens share the cores
+
+        def draw_batch(records: tuple[int, int]) -> None:
+            start = end = int(offsets[records[0]])
+            draws: list[npt.NDArray[Any]] = []
+            for chunk in streams.chunks(*records, start):
+                draws.append(self.draw_chunk(points[chunk.tokens], chunk.generator))
+                end = chunk.tokens.stop
+                if end - start >= CHUNK_TOKENS:
+                    out[start:end] = self.resolve(np.concatenate(draws), inner_workers)
+                    start, draws = end, []
+            if draws:
+                out[start:end] = self.resolve(np.concatenate(draws), inner_workers)
+
+        parallel_map(draw_batch, batches, workers)
+        return out
+
+
+class SimulatedLaw(Law):
+    """A law without known probabilities; see `deniable.words.laws.law.Law` for its methods.
+
+    Args:
+        space: the domain.
+        simulation: what draws.
+    """
+
+    def __init__(self, space: Space, simulation: Simulation) -> None:
+        super().__init__(space)
+        self._simulation = simulation
+
+    @property
+    def fingerprint(self) -> str | None:
+        """That of the simulation."""
+        return get_part_fingerprint(self.space, self._simulation)
+
+    def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
+        """One output point for each input point (N,)."""
+        return self._simulation.draw(points, streams, workers)

@@ -23,18 +23,16 @@ differ by d(x, x') at most, and entries fall as steps grow, so that the loss of 
 The largest of the three is the epsilon of the law. At the output y = x the ends of the worst edge lose as much.
 """
 
+import dataclasses
 import decimal
 import math
-import time
-from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.classes import WriteOnce
 from deniable.core.errors import NotTractable
-from deniable.core.parallel import Result, compile_loop, parallel_map
+from deniable.core.parallel import compile_loop, parallel_map
 from deniable.core.randomness import Streams
 from deniable.space.regular_graph import Neighbours
 from deniable.space.space import PointNumbers, Space
@@ -42,17 +40,21 @@ from deniable.space.steps import StepGraph, expand_point
 from deniable.words.laws.kernel import ExponentialKernel
 from deniable.words.laws.law import (
     ExactEpsilon,
-    Finding,
     IntegerTable,
+    Law,
     PointIndices,
-    RenyiBound,
     WordShares,
     get_part_fingerprint,
-    load_or_compute_finding,
-    map_computed_rows,
 )
-from deniable.words.laws.outcomes import add_guesses, compute_kept_shares, find_guessed_words
-from deniable.words.laws.tables import LOGARITHM_ERROR, TABLE_FLOOR, TABLE_TOTAL, group_tokens_by_point
+from deniable.words.laws.tables import (
+    LOGARITHM_ERROR,
+    TABLE_FLOOR,
+    TABLE_TOTAL,
+    find_guessed_words,
+    group_tokens_by_point,
+    share_among_words,
+)
+from deniable.words.laws.tabulated import find_witness
 
 _POINTS_PER_TASK = 128
 _MAX_SERIAL_TOKENS = 4_096
@@ -66,7 +68,7 @@ _EXPONENTIALS = decimal.Context(prec=30, rounding=decimal.ROUND_HALF_EVEN)
 """All arithmetic of decimal numbers here is this context's: the caller's thread may have set its own to anything."""
 
 
-class RingLaw(WriteOnce):
+class RingLaw(Law):
     """The law of a kernel without weights on a graph; see `deniable.words.laws.law.Law` for its methods.
 
     Args:
@@ -88,7 +90,8 @@ class RingLaw(WriteOnce):
     def __init__(self, space: Space, kernel: ExponentialKernel) -> None:
         if space.graph is None or kernel.weights is not None:
             raise NotTractable("A RingLaw needs a metric that counts steps, and a kernel without weights.")
-        self.space, self.kernel, self._graph = space, kernel, space.graph
+        super().__init__(space)
+        self.kernel, self._graph = kernel, space.graph
         self._decays = compute_decays(kernel, self._graph)
         normalisers = compute_normalisers(self._graph, self._decays)
         self.log_normalisers = np.log(normalisers)
@@ -111,12 +114,6 @@ class RingLaw(WriteOnce):
         """Return the probabilities (k, n) of k input points."""
         levels = self._graph.find_levels(np.asarray(points, dtype=np.int64))
         return self._decays[levels] * np.exp(-self.log_normalisers[points])[:, None]
-
-    def map_rows(
-        self, visit: Callable[[int, FloatArray], Result], points: PointIndices, workers: int | None = None
-    ) -> list[Result]:
-        """Return ``visit(first, rows)`` for blocks of the rows of many points (N,)."""
-        return map_computed_rows(self.space, lambda block, _: self.rows(block), visit, points, workers)
 
     def tables(self, points: PointIndices) -> IntegerTable:
         """Return the entries (k, n) of the integer tables, which sum to 2^62."""
@@ -144,22 +141,10 @@ class RingLaw(WriteOnce):
             parallel_map(visit, tasks, workers)
         return out
 
-    def prepare_draws(self, workers: int | None = None) -> None:
-        """Do nothing: draws keep nothing for later ones."""
-        del workers
-
     def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
-        """Return the exact epsilon over all pairs and all outputs, by the entries of the tables."""
-        del workers
+        """The exact epsilon over all pairs and all outputs, by the entries of the tables."""
         count, edges = self._graph.count, self._graph.neighbours.size // 2
         method = f"exact over all {count * (count - 1):,} pairs and all outputs, by {edges:,} edges of the graph"
-        if self.fingerprint is None:
-            return ExactEpsilon(self._find_worst_pair(), method)
-        finding = load_or_compute_finding(f"worst-rings-{self.fingerprint}", count, self._find_worst_pair)
-        return ExactEpsilon(finding, method)
-
-    def _find_worst_pair(self) -> Finding:
-        start = time.perf_counter()
         graph, logs = self._graph, np.log(self.entries.astype(np.float64))
         losses = np.full(graph.neighbours.shape, -np.inf)
         for k in range(graph.reach + 1):
@@ -176,30 +161,13 @@ class RingLaw(WriteOnce):
                 own, far = np.where(has_any, logs[:, 0], -np.inf), np.where(has_any, logs[:, ring], np.inf)
                 bounds.append(float(own.max() - far.min()) / steps)
                 pairs.append(self._find_far_pair(ring, own, far))
-        findings = [self._measure_pair(*pair, max(bounds) + self._rounding, start) for pair in pairs]
-        return max(findings, key=lambda finding: finding.lower_bound)
+        return dataclasses.replace(find_witness(self, pairs), epsilon=max(bounds) + self._rounding, method=method)
 
     def _find_far_pair(self, ring: int, own: FloatArray, far: FloatArray) -> tuple[int, int]:
         """Return the pair in one ring of each other that loses most of those that the likeliest point to stay has."""
         point = int(own.argmax())
         is_there = self._graph.find_levels(np.array([point]))[0] == ring
         return point, int(np.where(is_there, far, np.inf).argmin())
-
-    def _measure_pair(self, point: int, other: int, epsilon: float, start: float) -> Finding:
-        """Return what a pair loses at the output y = x, beside a bound on what any pair loses."""
-        level = int(self._graph.find_levels(np.array([point]))[0, other])
-        distance = float(self._graph.steps[level])
-        loss = math.log(self.entries[point, 0]) - math.log(self.entries[other, level])
-        return Finding(
-            epsilon=epsilon,
-            lower_bound=max(loss - LOGARITHM_ERROR, 0.0) / distance,
-            input=point,
-            other=other,
-            output=point,
-            distance=distance,
-            loss=loss,
-            seconds=time.perf_counter() - start,
-        )
 
     def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
         """Return for each word how often it is released unchanged, and how often the best guess is right.
@@ -208,7 +176,6 @@ class RingLaw(WriteOnce):
         maxima over neighbours; the best guess is that of the largest r_k a. (An input nearer than k counts as one at k
         steps no more than it does as itself, since r falls.) Logarithms are compared, which do not underflow.
         """
-        del workers
         graph = self._graph
         guessed_words = find_guessed_words(self.space, prior)
         with np.errstate(divide="ignore"):
@@ -222,10 +189,7 @@ class RingLaw(WriteOnce):
         best = candidates.min(axis=0)
         nearest_rings = (candidates == best).argmax(axis=0)
         likelihoods = self._decays[nearest_rings] * np.exp(-self.log_normalisers[best])
-        return WordShares(
-            compute_kept_shares(self.space, self.kernel, self.log_normalisers),
-            add_guesses(guessed_words, best, likelihoods, len(self.space)),
-        )
+        return share_among_words(self.space, np.exp(-self.log_normalisers), guessed_words, best, likelihoods)
 
     def _find_best_inputs(self, ranks: IntArray) -> IntArray:
         """Return the least rank (reach + 2, n) of the inputs within each ring about each output."""
@@ -251,14 +215,8 @@ class RingLaw(WriteOnce):
         between_words = float(words[:, 0].max(initial=0.0) - words[:, reach].min(initial=np.inf))
         return between_words + self._rounding, float(own.max() - logs[:, -1].min()) + self._rounding
 
-    def worst_loss(self, workers: int | None = None) -> float | None:
-        """Return a bound on the largest loss in nats of any pair, which two words far apart have but for little."""
-        losses = self.input_losses(np.arange(self._graph.count), workers)
-        return float(losses.max())
-
     def input_losses(self, points: PointIndices, workers: int | None = None) -> FloatArray:
         """Return a bound (k,) on the largest loss in nats of each of k input points against any other."""
-        del workers
         logs = np.log(self.entries.astype(np.float64))
         points = np.asarray(points)
         losses = np.zeros(len(points))
@@ -269,19 +227,18 @@ class RingLaw(WriteOnce):
             losses = np.maximum(losses, np.where(has_any[points], worst, 0.0))
         return losses + self._rounding
 
-    def renyi(self, order: float, workers: int | None = None) -> RenyiBound | None:
+    def renyi(self, order: float, workers: int | None = None) -> float:
         """Return a bound on D_order of any two inputs: no output of x' is less likely than its farthest ring says.
 
         sum over y of P(y|x)^a P(y|x')^(1-a) <= (min over y of P(y|x'))^(1-a)  sum over k of N_k(x) P_k(x)^a
         """
-        del workers
         logs = np.log(self.entries.astype(np.float64)) - math.log(TABLE_TOTAL)
         counts = self._graph.counts
         with np.errstate(divide="ignore"):
             moments = np.logaddexp.reduce(order * logs + np.log(counts), axis=1)
         least = np.where(counts > 0, logs, np.inf).min(axis=1)
         divergence = (float(moments.max()) - (order - 1) * float(least.min())) / (order - 1)
-        return RenyiBound(max(divergence, 0.0) + _SUM_ROUNDING * order * 50 / (order - 1), is_exact=False)
+        return max(divergence, 0.0) + _SUM_ROUNDING * order * 50 / (order - 1)
 
 
 def estimate_ring_epsilon(graph: StepGraph, kernel: ExponentialKernel) -> float:

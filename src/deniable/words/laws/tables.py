@@ -7,9 +7,14 @@ A row of probabilities P (n,) becomes integers that sum to exactly 2^62, each at
 which is the mixture of P with the uniform law that keeps metric DP, up to a rounding of one unit
 an entry. A draw compares 62 bits of the record's keystream with the running sums. No output has
 probability zero, so a pure guarantee survives the arithmetic.
+
+What each word becomes under a law: how often it stays, how often the best guess is right about it.
+
+The attacker knows law and prior, sees one output y, and guesses the word of the largest prior(w) P(y|w). One pass over
+all rows tells it of any law.
 """
 
-import dataclasses
+import threading
 
 import numpy as np
 import numpy.typing as npt
@@ -18,13 +23,13 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
 from deniable.space.space import PointNumbers, Space
-from deniable.words.laws.law import IntegerTable, RowFunction
+from deniable.words.laws.law import IntegerTable, Law, WordShares
 
 TABLE_TOTAL = 1 << 62
 TABLE_FLOOR = 1 << 24
 """Least entry of a table. Rounding can change a ratio of two entries by a factor 1 + 2 / FLOOR."""
 LOGARITHM_ERROR = 2.0**-44
-"""Nats that logarithms of table entries, and their difference, may err by."""
+"""Error of a log-ratio of two table entries, in nats."""
 _COARSE_SHIFT = 20
 _SUM_BITS = 24
 """A row whose probabilities sum to 1 but for 2^-24 is a distribution."""
@@ -71,48 +76,12 @@ def _write_cumulative_table(row: FloatArray, out: IntegerTable) -> None:
         )
 
 
-def build_integer_tables(probabilities: FloatArray) -> IntegerTable:
-    """Return (k, n) int64 running sums; the last of each row is 2^62."""
-    out = np.empty(probabilities.shape, dtype=np.int64)
-    for row, sums in zip(probabilities, out, strict=True):
-        _write_cumulative_table(row, sums)
-    return out
-
-
-@dataclasses.dataclass(frozen=True)
-class OutputLoss:
-    """What an output tells of two inputs, by the integer tables.
-
-    Attributes:
-        input: the point w.
-        other: the point w'.
-        output: the point y.
-        nats: ln P(y|w) - ln P(y|w'), within 2^-50 of itself.
-    """
-
-    input: int
-    other: int
-    output: int
-    nats: float
-
-
-def find_worst_output(space: Space, rows: RowFunction, point: int, other: int) -> OutputLoss:
-    """Return the largest loss between two points, over all outputs of the integer tables and both directions."""
-    pair = np.array([point, other])
-    table, other_table = compute_table_entries(rows(pair, space.distances(pair)))
-    difference = table - other_table
-    losses = np.log1p(np.maximum(difference, 0) / other_table)
-    reverse_losses = np.log1p(np.maximum(-difference, 0) / table)
-    best, reverse_best = int(losses.argmax()), int(reverse_losses.argmax())
-    if losses[best] >= reverse_losses[reverse_best]:
-        return OutputLoss(point, other, best, float(losses[best]))
-    return OutputLoss(other, point, reverse_best, float(reverse_losses[reverse_best]))
-
-
 def compute_table_entries(probabilities: FloatArray) -> IntegerTable:
     """Return the entries (k, n) of the integer tables, which sum to 2^62."""
-    table: IntegerTable = np.diff(build_integer_tables(probabilities), axis=1, prepend=0)
-    return table
+    sums = np.empty(probabilities.shape, dtype=np.int64)
+    for row, row_sums in zip(probabilities, sums, strict=True):
+        _write_cumulative_table(row, row_sums)
+    return np.diff(sums, axis=1, prepend=0)
 
 
 @compile_loop
@@ -133,68 +102,80 @@ def group_tokens_by_point(
     return order, ends
 
 
-@compile_loop
-def find_first_above(sums: IntegerTable, low: int, high: int, value: int) -> int:  # pragma: no cover - compiled
-    """Return the first place from ``low`` to ``high`` whose running sum is above a value; that at ``high`` is."""
-    while low < high:
-        middle = (low + high) // 2
-        if sums[middle] <= value:
-            low = middle + 1
-        else:
-            high = middle
-    return low
-
-
-@compile_loop
-def _look_up_outputs(  # pragma: no cover - compiled
-    table: IntegerTable, bits: npt.NDArray[np.uint64], tokens: IntegerTable, out: PointNumbers
-) -> None:
-    """Write for some tokens the first place of a table of running sums that exceeds the upper 62 of their bits.
-
-    Where a row is drawn from many times a guide says between which places each of 2^k equal shares of 2^62 lies
-    (Chen and Asau 1974), so that few of the running sums are read: four times as fast for 50,000 words.
-    """
-    shares, shift = 1, 62
-    while shares < table.size and shares < tokens.size:
-        shares *= 2
-        shift -= 1
-    share_starts = np.empty(shares + 1, dtype=np.int64)
-    y = 0
-    for share in range(shares):
-        while table[y] <= np.int64(share) << shift:
-            y += 1
-        share_starts[share] = y
-    share_starts[shares] = table.size - 1
-    for token in tokens:
-        draw_value = np.int64(bits[token] >> np.uint64(2))
-        low, high = share_starts[draw_value >> shift], share_starts[(draw_value >> shift) + 1]
-        out[token] = find_first_above(table, low, high, draw_value)
-
-
 def sample_from_tables(
-    space: Space, rows: RowFunction, points: PointNumbers, bits: npt.NDArray[np.uint64], workers: int | None = None
+    law: Law, points: PointNumbers, bits: npt.NDArray[np.uint64], workers: int | None = None
 ) -> PointNumbers:
-    """Return one output point per input point, each row computed once for all its tokens.
+    """One output point per input point, each row of the law computed once for all its tokens.
 
     Args:
-        space: the domain.
-        rows: the law.
+        law: whose rows are known.
         points: (N,) input points, in any order.
         bits: (N,) random 64-bit numbers, of which the upper 62 bits are used.
         workers: threads; the result does not depend on them.
     """
-    order, ends = group_tokens_by_point(points, space.point_count)
+    order, ends = group_tokens_by_point(points, law.space.point_count)
     starts = np.append(0, ends[:-1])
     distinct = np.flatnonzero(ends > starts)
     starts, ends = starts[distinct], ends[distinct]
     out = np.empty(len(points), dtype=np.int32)
 
-    def visit(first: int, distances: FloatArray) -> None:
-        table = np.empty(distances.shape[1], dtype=np.int64)
-        block = rows(distinct[first : first + len(distances)], distances)
-        for row, start, end in zip(block, starts[first:], ends[first:], strict=False):
+    def visit(first: int, rows: FloatArray) -> None:
+        table = np.empty(rows.shape[1], dtype=np.int64)
+        for row, start, end in zip(rows, starts[first:], ends[first:], strict=False):
             _write_cumulative_table(row, table)
-            _look_up_outputs(table, bits, order[start:end], out)
+            tokens = order[start:end]
+            out[tokens] = np.searchsorted(table, (bits[tokens] >> np.uint64(2)).astype(np.int64), side="right")
 
-    space.map_row_blocks(visit, distinct, workers)
+    law.map_rows(visit, distinct, workers)
     return out
+
+
+def compute_row_outcomes(law: Law, prior: FloatArray, workers: int | None = None) -> WordShares:
+    """`deniable.words.laws.law.Law.outcomes` in one pass over the rows of a law; ``prior`` (n,) sums to 1."""
+    space, count = law.space, law.space.point_count
+    guessed_words = find_guessed_words(space, prior)
+    weights = prior[guessed_words]
+    largest, likelihoods, guesses = np.zeros(count), np.zeros(count), np.zeros(count, dtype=np.int64)
+    lock, outputs = threading.Lock(), np.arange(count)
+
+    def visit(first: int, rows: FloatArray) -> FloatArray:
+        joints = weights[first : first + len(rows), None] * rows
+        inputs = joints.argmax(axis=0)
+        tops, at = joints[inputs, outputs], rows[inputs, outputs]
+        with lock:  # blocks come in any order: of equal inputs the first counts
+            is_better = (tops > largest) | ((tops == largest) & (first + inputs < guesses))
+            largest[is_better], likelihoods[is_better] = tops[is_better], at[is_better]
+            guesses[is_better] = first + inputs[is_better]
+        return np.diagonal(rows, offset=first).copy()
+
+    unchanged = np.concatenate(law.map_rows(visit, outputs, workers))
+    return share_among_words(space, unchanged, guessed_words, guesses, likelihoods)
+
+
+def find_guessed_words(space: Space, prior: FloatArray) -> npt.NDArray[np.int64]:
+    """Return the word (number of points,) that is guessed of those at each point: the most probable, then the first."""
+    order = np.argsort(-prior, kind="stable")
+    _, places = np.unique(space.point_by_word[order], return_index=True)
+    words: npt.NDArray[np.int64] = order[places]
+    return words
+
+
+def share_among_words(
+    space: Space,
+    unchanged: FloatArray,
+    guessed_words: npt.NDArray[np.int64],
+    guesses: npt.NDArray[np.int64],
+    likelihoods: FloatArray,
+) -> WordShares:
+    """Return what becomes of each word.
+
+    Args:
+        space: of n points.
+        unchanged: (n,) the probability that each point is its own output.
+        guessed_words: (n,) the word that is guessed of those at each point.
+        guesses: (n,) the point that is guessed from each output y.
+        likelihoods: (n,) P(y|w) of the point guessed.
+    """
+    kept = (unchanged / np.bincount(space.point_by_word))[space.point_by_word]
+    guessed = np.bincount(guessed_words[guesses], weights=likelihoods, minlength=len(space)).astype(np.float64)
+    return WordShares(kept, guessed)

@@ -9,13 +9,13 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.words.laws import exponentials
+from deniable.words.laws import kernel
 
 
 def decay(distances, scale=1.0, cutoff=math.inf):
     """Return exp(-scale min(d, cutoff)) of distances, which stay."""
     values = np.array(distances, dtype=float)
-    exponentials.write_decays(values, scale, cutoff)
+    kernel.write_decays(values, scale, cutoff)
     return values
 
 
@@ -27,7 +27,7 @@ def test_error_is_within_its_bound(distances):
         context.prec = 50
         for value, computed in zip(distances, decay(distances).tolist(), strict=True):
             exact = (-Decimal(value)).exp()
-            assert abs(Decimal(computed) - exact) <= Decimal(exponentials.EXPONENTIAL_ERROR) * exact
+            assert abs(Decimal(computed) - exact) <= Decimal(kernel.EXPONENTIAL_ERROR) * exact
 
 
 def test_many_exponentials_are_those_of_longer_floats():
@@ -36,7 +36,7 @@ def test_many_exponentials_are_those_of_longer_floats():
         pytest.skip("this platform has no floats of more than 60 bits")
     values = np.random.default_rng(5).uniform(0, 708, 100_000)
     exact = np.exp(-values.astype(np.longdouble))
-    assert float(np.abs(decay(values) / exact - 1).max()) < exponentials.EXPONENTIAL_ERROR
+    assert float(np.abs(decay(values) / exact - 1).max()) < kernel.EXPONENTIAL_ERROR
 
 
 def test_scale_cutoff_and_the_ends_of_the_range():
@@ -61,33 +61,13 @@ def test_sums_are_those_of_the_definition(count):
             half = len(lanes) // 2
             lanes = [a + b for a, b in zip(lanes[:half], lanes[half:], strict=True)]
         total += lanes[0]
-    assert exponentials.sum_row(values, np.empty(16)) == total
+    assert kernel.sum_row(values, np.empty(16)) == total
     assert total == pytest.approx(math.fsum(values.tolist()), rel=1e-14)
-
-
-@pytest.mark.parametrize("shape", [(512, 130), (130, 130), (3, 1)])
-def test_sums_of_tiles_are_those_of_rows(shape):
-    """A tile's sums along rows and columns are, to the last bit, those of its rows and columns by themselves."""
-    generator = np.random.default_rng(7)
-    tile, left, right = (
-        generator.uniform(size=shape),
-        generator.uniform(size=shape[0]),
-        generator.uniform(size=shape[1]),
-    )
-    across, down = exponentials.sum_tile(tile, left, right)
-    lanes = np.empty(16)
-    for sums, lines in ((across, tile * right), (down.T, tile.T * left)):
-        for panel in range(sums.shape[1]):
-            expected = [
-                exponentials.sum_panel(np.ascontiguousarray(line[256 * panel : 256 * panel + 256]), lanes)
-                for line in lines
-            ]
-            np.testing.assert_array_equal(sums[:, panel], expected)
 
 
 def test_bits_are_those_of_every_processor():
     """Exponentials and sums have the bits that every processor must give."""
     values = np.arange(20_000) / 32
     state = hashlib.blake2b(decay(values, 1.1).tobytes(), digest_size=8)
-    state.update(np.float64(exponentials.sum_row(values, np.empty(16))).tobytes())
+    state.update(np.float64(kernel.sum_row(values, np.empty(16))).tobytes())
     assert state.hexdigest() == "5789b655041aab68"
