@@ -55,31 +55,6 @@ def test_text_is_decoded_once():
     assert decode(f"a &#{'9' * 5000}; b") == "a \ufffd b"
 
 
-@few
-@given(st.lists(st.one_of(st.sampled_from([*WORDS, " "]), st.sampled_from(["&amp;", "&#039;", "&#1;", "&zwj;"]))))
-def test_places_are_found_again(pieces):
-    """The bounds of words and entities move with what is decoded before them; without the step nothing moves."""
-    text = "".join(pieces)
-    for count in range(len(pieces) + 1):
-        before = "".join(pieces[:count])
-        for is_end in (False, True):
-            assert escapes.locate_decoded(text, "html", len(before), is_end=is_end) == len(decode(before))
-            assert escapes.locate_decoded(text, None, len(before), is_end=is_end) == len(before)
-
-
-@few
-@given(TEXTS)
-def test_places_keep_their_order(text):
-    """In any text no place comes before an earlier one, starts are not behind ends, and the text ends at its end."""
-    places = range(len(text) + 1)
-    starts, ends = (
-        [escapes.locate_decoded(text, "html", place, is_end=is_end) for place in places] for is_end in (False, True)
-    )
-    assert (starts, ends) == (sorted(starts), sorted(ends))
-    assert all(start <= end for start, end in zip(starts, ends, strict=True))
-    assert (starts[0], starts[-1]) == (0, len(decode(text)))
-
-
 @pytest.mark.parametrize(
     ("text", "entities", "tags"),
     [

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.text.batches import TextCell
+from deniable.text.batches import CellBatch
 from tests.refusals import refuses
 from tests.text.helpers import KEY, LONG, MECHANISM, SPACE, WORDS, space_of
 from tests.text.tables.helpers import few, many
@@ -51,7 +51,9 @@ def test_noise_follows_everything():
 
 def test_cells_of_one_record_have_noise_of_their_own():
     """Equal texts of one record id are drawn apart in each column, and in each place of one column."""
-    cells = [TextCell("a", column, ordinal, LONG) for column in ("text", "note") for ordinal in (0, 1, 2)]
+    places = [(column, ordinal) for column in ("text", "note") for ordinal in (0, 1, 2)]
+    columns, ordinals = zip(*places, strict=True)
+    cells = dataclasses.replace(CellBatch.of_texts([LONG] * 6, ["a"] * 6), columns=columns, ordinals=ordinals)
     texts = dn.Release(MECHANISM, key=KEY).privatize_cells(cells).texts
     assert len({*texts}) == len(cells)
 
@@ -136,7 +138,7 @@ class Own(dn.TEM):
     """A law in closed form, of a class that is not the package's."""
 
     def build_law(self):
-        return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(0.4 * self.epsilon, self.gamma))
+        return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(0.4 * self.epsilon, self.cutoff))
 
 
 class OwnRows(dn.TEM):
@@ -157,7 +159,7 @@ class OwnFamily(dn.TEM):
     """A law of a family of its own."""
 
     def build_law(self):
-        return dn.laws.ExponentialLaw(self.space, Sharp(self.epsilon / 2, self.gamma))
+        return dn.laws.TabulatedLaw(self.space, Sharp(self.epsilon / 2, self.cutoff))
 
 
 def absolute(x, y):
@@ -225,10 +227,8 @@ def test_a_release_never_changes():
         (["the"], ["a", "b"], "2 for 1"),
         (["the"], "a", "str"),
         ({"the"}, ["a"], "set"),
-        ((text for text in ["the"]), ["a"], "generator"),
         (b"the", [1, 2, 3], "bytes"),
         (["the"], {"a"}, "set"),
-        (["the"], (name for name in "a"), "generator"),
         (["the", "food"], ["a", None], "row 1"),
         (["the", "food"], ["a", " "], "row 1"),
         (["the"], [1.5], "1.5"),
@@ -242,6 +242,12 @@ def test_wrong_batches(texts, ids, value):
     """What is no batch, and ids that are missing, repeated or may be written in several ways, are refused whole."""
     with refuses(value):
         dn.Release(MECHANISM, key=KEY).batch(texts, ids)
+
+
+def test_a_batch_may_be_an_iterator():
+    """Texts and ids are read once, whatever gives them in order."""
+    release = dn.Release(MECHANISM, key=KEY)
+    assert release.batch(iter([LONG]), iter(["a"])) == release.batch([LONG], ["a"])
 
 
 def test_the_key_is_read_where_texts_are_released(monkeypatch):
@@ -290,7 +296,7 @@ def test_the_pickle_of_the_built_in_space_is_small(kind):
     release.batch([LONG])
     assert pickle.dumps(release) == fresh
     assert len(fresh) < 4000
-    assert pickle.loads(fresh) == release
+    assert pickle.loads(fresh).fingerprint == release.fingerprint
     assert pickle.loads(fresh).mechanism.space is pickle.loads(fresh).mechanism.space
 
 
@@ -310,8 +316,8 @@ except InputError as error:
 """
 
 
-def test_another_process_reads_the_space_when_it_needs_it(tmp_path):
-    """Unpickling loads no space; the first batch does, once; a file that is another one by then is refused."""
+def test_another_process_reads_the_space_once(tmp_path):
+    """The first release that arrives loads its space, and the next one has it; a file that has changed is refused."""
     np.savez(tmp_path / "space.npz", words=np.array(WORDS), vectors=SPACE.vectors)
     np.savez(tmp_path / "changed.npz", words=np.array(WORDS), vectors=SPACE.vectors)
     release, changed = (
@@ -324,7 +330,7 @@ def test_another_process_reads_the_space_when_it_needs_it(tmp_path):
     command = [sys.executable, "-c", PROGRAM, LONG]
     done = subprocess.run(command, cwd=tmp_path, capture_output=True, text=True, check=True)
     *found, line = json.loads(done.stdout)
-    assert found == [0, 1, release.batch([LONG]).texts * 2, True]
+    assert found == [1, 1, release.batch([LONG]).texts * 2, True]
     assert "changed.npz" in line
 
 
@@ -332,7 +338,7 @@ def test_another_law_elsewhere_is_refused(monkeypatch):
     """A process that computes another law than the one that was pickled does not draw from it under the key."""
     data = pickle.dumps(dn.Release(dn.TEM(SPACE, epsilon=2.0), key="seed:1"))
     elsewhere = pickle.loads(data)
-    kernel = property(lambda self: dn.laws.ExponentialKernel(0.49 * self.epsilon, self.gamma))
+    kernel = property(lambda self: dn.laws.ExponentialKernel(0.49 * self.epsilon, self.cutoff))
     monkeypatch.setattr(dn.TEM, "kernel", kernel)
     with refuses("tem"):
         elsewhere.batch(["the"])

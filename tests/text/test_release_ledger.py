@@ -113,7 +113,7 @@ def test_ledgers_do_not_share_noise(tmp_path):
 
 def own(claim, status="proved"):
     """Return a mechanism of somebody's own, with epsilon 1 as its parameter, of which a guarantee says something."""
-    guarantee = dn.MetricDP(claim, SPACE.metric_name, "Theorem 1 of my paper", status)
+    guarantee = dn.Guarantee.of_words(claim, SPACE.metric_name, "Theorem 1 of my paper", status)
     return type("Own", (dn.TEM,), {"guarantee": guarantee, "name": "own"})(SPACE, epsilon=1.0)
 
 

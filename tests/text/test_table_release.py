@@ -2,6 +2,7 @@
 
 import csv
 import decimal
+import gzip
 import io
 import json
 import tempfile
@@ -10,6 +11,7 @@ from pathlib import Path
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -17,7 +19,7 @@ import deniable as dn
 from deniable.text import table_release
 from tests.refusals import refuses
 from tests.text.helpers import KEY, LONG, MECHANISM, SPACE, WORDS
-from tests.text.tables.helpers import buffers, few
+from tests.text.tables.helpers import NEW_COLUMNS, buffers, extended, few, mirrored
 
 LAWS = {"tem": MECHANISM, "multivariate-laplace": dn.MultivariateLaplace(SPACE, epsilon=1.0)}
 words = st.sampled_from([*WORDS, "zork", "don't", "✓"])
@@ -51,7 +53,9 @@ def release(data, key=KEY, mechanism=MECHANISM, kind="csv", workers=1, folder=No
         place = Path(folder or own)
         (place / "in").write_bytes(data)
         files = table_release.ReleaseFiles(
-            *(str(place / name) for name in ("in", "out", "certificate.json")),
+            str(place / "in"),
+            str(place / "out"),
+            certificate=str(place / "certificate.json"),
             table_format=kind,
             layout=table_release.TableLayout(name="the table", **layout),
         )
@@ -131,7 +135,7 @@ def test_arrow_and_lists_agree():
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "txt"])
 def test_formats_agree(kind):
     """One text under one row number has one output, whatever the format; equal texts in two rows have their own."""
-    first, second = dn.TextPrivatizer(MECHANISM, seed=1).transform([LONG, LONG])
+    first, second = dn.TextPrivatizer(MECHANISM, key="seed:1").transform([LONG, LONG])
     assert first != second
     data = {
         "csv": f"text\n{LONG}\n{LONG}\n",
@@ -215,3 +219,51 @@ def test_one_record_has_one_noise_in_every_format(kind, ids):
         assert [*rows] == [str(name) for name in names]
         found.append([row[0] for row in rows.values()])
     assert found[0] == found[1]
+
+
+TABLE = b'id,text\r\n1,"a, b"\r\n2,\r\n'
+EXTENDED = b'id,text,predicted,probability\r\n1,"a, b","a, b",0.571429\r\n2,,,\r\n'
+COMPRESSIONS = {
+    "": (bytes, bytes),
+    ".gz": (gzip.compress, gzip.decompress),
+    ".zst": (zstandard.compress, lambda data: zstandard.ZstdDecompressor().decompressobj().decompress(data)),
+}
+
+
+def extend(source, target, **options):
+    """Extend one file to another."""
+    layout = table_release.TableLayout("in")
+    files = table_release.TableFiles(str(source), str(target), table_format="csv", layout=layout, **options)
+    table_release.write_extended_table(files, NEW_COLUMNS, mirrored)
+
+
+@pytest.mark.parametrize("ending", COMPRESSIONS)
+def test_extended_files(tmp_path, ending):
+    """A table is extended into a file that is compressed by its ending, and every byte that is read is reported."""
+    compress, decompress = COMPRESSIONS[ending]
+    source, target, read_counts = tmp_path / f"in.csv{ending}", tmp_path / f"out.csv{ending}", []
+    source.write_bytes(compress(TABLE))
+    extend(source, target, report=read_counts.append)
+    assert decompress(target.read_bytes()) == EXTENDED
+    assert sum(read_counts) == source.stat().st_size
+
+
+def test_what_cannot_be_extended(tmp_path):
+    """Neither input is overwritten, a failure leaves what was there, and lines of a text file have no columns."""
+    source, model, target = tmp_path / "in.csv", tmp_path / "m.pt", tmp_path / "out.csv"
+    source.write_bytes(TABLE)
+    for path in (model, target):
+        path.write_bytes(b"before")
+    for path in (source, model):
+        with refuses(path.name):
+            extend(source, path, input_paths=[str(model)], force=True)
+    source.write_bytes(TABLE + b"3\r\n")
+    with refuses("line 4"):
+        extend(source, target, force=True)
+    assert {path.name: path.read_bytes()[:6] for path in tmp_path.iterdir()} == {
+        "in.csv": TABLE[:6],
+        "m.pt": b"before",
+        "out.csv": b"before",
+    }
+    with refuses("'predicted'"):
+        extended("txt", b"the food\n")

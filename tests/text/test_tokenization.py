@@ -4,7 +4,7 @@ import pytest
 from hypothesis import example, given
 from hypothesis import strategies as st
 
-from deniable.text.tokenization import count_unknown_words, join_tokens, split_tokens
+from deniable.text.tokens import count_unknown_words, join_tokens, split_tokens
 from tests.text.tables.helpers import few, many
 
 

@@ -1,1 +1,1 @@
-"""Private texts where the texts already are: each file is one host, thin code over `deniable.text.release.Release`."""
+"""Hosts: each file is one, thin code over `deniable.text.release.Release`, or over what audits see of Opacus."""

@@ -12,8 +12,7 @@ from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
 
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra
 from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tasks import (
     check_id_kind,
@@ -26,7 +25,7 @@ from deniable.engines.tasks import (
 )
 from deniable.text.batches import Tally
 from deniable.text.release import Release
-from deniable.text.seen_ids import SeenIds
+from deniable.text.row_release import SeenIds
 from deniable.text.tables.arrow import list_head
 from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
 from deniable.text.tables.layout import TableLayout

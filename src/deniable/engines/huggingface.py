@@ -17,13 +17,12 @@ from typing import TYPE_CHECKING, TypeVar
 
 import pyarrow as pa
 
-from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra, make_parameter_error
 from deniable.core.keys import derive_name
 from deniable.engines.released import ReleasedTable, describe_copied
-from deniable.engines.tallies import RecordSet, TallyFolder, digest_id, merge_tallies
+from deniable.engines.tallies import RecordSet, TallyFolder, decode_tally, digest_id, encode_tally, merge_tallies
 from deniable.engines.tasks import check_repeatable, check_schema, check_unique_ids, make_layout, privatize_batch
-from deniable.text.batches import Tally, decode_tally, encode_tally
+from deniable.text.batches import Tally
 from deniable.text.release import Release
 from deniable.text.tables.arrow import list_head
 from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
@@ -109,7 +108,7 @@ def _privatize_split(
     dataset: "Dataset", layout: TableLayout, release: Release, num_proc: int | None, batch_size: int
 ) -> "tuple[Dataset, Tally]":
     """Return a dataset with its texts privatized, and their counts, which are stored where the texts are."""
-    from datasets import DatasetInfo, is_caching_enabled  # noqa: PLC0415 - only its users need it
+    from datasets import DatasetInfo, is_caching_enabled
 
     fingerprint = _make_fingerprint(dataset, layout, release)
     can_cache = bool(dataset.cache_files) and is_caching_enabled() and _has_name(release)

@@ -3,17 +3,17 @@
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any
 
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra
+from deniable.engines.columns import rebuild_column
 from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tasks import check_repeatable, make_layout
 from deniable.text.batches import check_record_ids, read_batch_texts
-from deniable.text.columns import TextColumn, read_text_column
+from deniable.text.columns import read_cells
 from deniable.text.release import Release
-from deniable.text.table_release import RowPrivatizer
+from deniable.text.row_release import RowPrivatizer
 from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.rows import RowColumn, TextRows, list_column
+from deniable.text.tables.rows import TextRows, list_texts, make_column
 
 if TYPE_CHECKING:
     import pandas as pd
@@ -57,20 +57,20 @@ def privatize_dataframe(
         )
     # All ids and texts are read before the first draw.
     ids = None if id is None else check_record_ids(df.index.get_level_values(id) if id in levels else df[id], len(df))
-    columns = {name: read_text_column("privatize_dataframe", df[name]) for name in layout.columns}
-    texts = {name: _read_texts(name, column) for name, column in columns.items()}
+    columns = {name: read_cells("privatize_dataframe", df[name]) for name in layout.columns}
+    texts = {name: make_column(_read_texts(name, cells)) for name, cells in columns.items()}
     privatizer = RowPrivatizer(layout, release)
-    new_texts = privatizer(TextRows(len(df), texts, ids)).columns
+    new_texts = privatizer(TextRows(texts, ids)).columns
     private = df.copy()
-    for name, column in columns.items():
-        private[name] = _rebuild(column, new_texts[name])
+    for name, cells in columns.items():
+        private[name] = rebuild_column(df[name], cells, list_texts(new_texts[name]))
     private.attrs = {}
     is_numbered = [*df.index.names] == [None] and df.index.equals(pandas.RangeIndex(len(df)))
     copied_levels = () if is_numbered else tuple("the index" if name is None else str(name) for name in levels)
     copied = (*copied_levels, *map(str, layout.list_other_columns(df.columns)))
     head = private.head(MAX_JUDGED_ROWS)
-    cells = [(name, head.index.get_level_values(place)) for place, name in enumerate(copied_levels)]
-    content = describe_copied(layout, copied, [*cells, *((str(name), column) for name, column in head.items())])
+    judged = [(name, head.index.get_level_values(place)) for place, name in enumerate(copied_levels)]
+    content = describe_copied(layout, copied, [*judged, *((str(name), column) for name, column in head.items())])
     return ReleasedTable(private, privatizer.tally, release, copied, content)
 
 
@@ -82,18 +82,9 @@ def _check_columns(layout: TableLayout, columns: Sequence[Any], levels: Sequence
             raise InputError(f"{name!r} is a level of the index of {layout.name}, not a column: use df.reset_index().")
 
 
-def _read_texts(name: str, column: TextColumn) -> list[str | None]:
+def _read_texts(name: str, cells: Sequence[Any]) -> list[str | None]:
     """Return the texts of a column, None for each null."""
     try:
-        return read_batch_texts(column.cells)
+        return read_batch_texts(cells)
     except InputError as error:
         raise InputError(f"The column {name!r} of the DataFrame: {error}") from None
-
-
-def _rebuild(column: TextColumn, new_texts: RowColumn) -> "pd.Series[Any]":
-    """Return a column with new texts, and the nulls that it had."""
-    cells = [
-        cell if new_text is None else new_text
-        for cell, new_text in zip(column.cells, list_column(new_texts), strict=True)
-    ]
-    return column.rebuild(cells)

@@ -4,8 +4,7 @@ import os
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra
 from deniable.engines.released import ReleasedTable, describe_copied
 from deniable.engines.tallies import RecordSet, make_folder
 from deniable.engines.tasks import (
@@ -121,7 +120,7 @@ def privatize_lazyframe(
 
 def _privatize(df: "pl.DataFrame", layout: TableLayout, release: Release) -> "tuple[pl.DataFrame, Tally, RecordSet]":
     """Return a frame with its texts privatized, their counts, and which records it has, where ids name them."""
-    import polars as pl  # noqa: PLC0415 - only its users need it
+    import polars as pl
 
     _check_columns(layout, df.schema)
     # Columns are taken one by one: an expression would read "*", or "^a.*$", as a pattern of names.
@@ -141,14 +140,14 @@ def _privatize(df: "pl.DataFrame", layout: TableLayout, release: Release) -> "tu
 
 def _read_column(column: "pl.Series") -> "pl.Series":
     """Return texts or ids as Arrow holds them, which has no integers of 128 bits; floats stay, to be judged."""
-    import polars as pl  # noqa: PLC0415 - only its users need it
+    import polars as pl
 
     return column if column.dtype.is_float() or column.dtype.is_decimal() else column.cast(pl.String)
 
 
 def _check_columns(layout: TableLayout, schema: "pl.Schema") -> None:
     """Raise `InputError` unless a frame has the columns of a layout, of types that hold texts and ids."""
-    import polars as pl  # noqa: PLC0415 - only its users need it
+    import polars as pl
 
     layout.check_columns(list(schema))
     for column in layout.columns:

@@ -11,9 +11,9 @@ from typing import Any
 
 from deniable.core.errors import InputError
 from deniable.engines.tasks import check_repeatable
-from deniable.text.batches import Tally, TextCell, check_record_ids, read_batch_texts
+from deniable.text.batches import DEFAULT_COLUMN, CellBatch, Tally, check_record_ids, read_batch_texts
 from deniable.text.certificate import Certificate
-from deniable.text.release import DEFAULT_COLUMN, Release
+from deniable.text.release import Release
 
 try:
     from presidio_anonymizer import AnonymizerEngine, ConflictResolutionStrategy
@@ -56,13 +56,12 @@ class DeniableOperator(Operator):  # type: ignore[misc] # Presidio's class need 
         parameters = _check_parameters(params)
         offset = parameters["offset"]
         record_id = parameters.get("record_id")
-        cell = TextCell(
-            "" if record_id is None else check_record_ids([record_id], 1)[0],
-            parameters.get("column", DEFAULT_COLUMN),
-            next(offset) if isinstance(offset, Iterator) else offset,
-            text,
+        cells = dataclasses.replace(
+            CellBatch.of_texts([text], ["" if record_id is None else check_record_ids([record_id], 1)[0]]),
+            columns=[parameters.get("column", DEFAULT_COLUMN)],
+            ordinals=[next(offset) if isinstance(offset, Iterator) else offset],
         )
-        batch = parameters["release"].privatize_cells([cell])
+        batch = parameters["release"].privatize_cells(cells)
         if parameters.get("tallies") is not None:
             parameters["tallies"].append(Tally.count(batch.lengths, batch))
         new_text: str = batch.texts[0]

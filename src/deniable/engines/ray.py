@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, cast
 
 import pyarrow as pa
 
-from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra, make_parameter_error
 from deniable.engines.tallies import TallyFolder, make_folder
 from deniable.engines.tasks import (
     check_repeatable,

@@ -54,8 +54,5 @@ def describe_copied(
     copied = CopiedColumns(layout)
     copied.names += columns
     for head in heads:
-        names = [name for name, _ in head]
-        for row in zip(*(cells for _, cells in head), strict=True):
-            if copied.needs_rows:
-                copied.add_row(zip(names, row, strict=True))
+        copied.add_head(head)
     return dataclasses.replace(copied.describe(), columns=tuple(copied.names))

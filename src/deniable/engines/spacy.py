@@ -4,7 +4,6 @@ The component is called ``deniable``. ``doc._.private_text`` is what may leave; 
 private text, with everything that other components find in it.
 """
 
-import dataclasses
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -19,7 +18,7 @@ except ImportError:
 
 # spaCy imports this module whenever it starts, used or not: what is heavy is imported when a component is.
 if TYPE_CHECKING:
-    from deniable.text.batches import PrivatizedBatch, Tally
+    from deniable.text.batches import Tally
     from deniable.text.release import Release
 
 COMPONENT_NAME = "deniable"
@@ -48,7 +47,7 @@ class DocPrivatizer:
         return doc
 
     def pipe(self, stream: Iterable[Doc], batch_size: int = 1000) -> Iterator[Doc]:
-        """Yield documents with their private texts, which are drawn together for each batch.
+        """Yield documents with their private texts.
 
         Raises:
             InputError: see `__call__`, or two documents of the stream have one record id. Where spaCy runs several
@@ -83,19 +82,13 @@ class DocPrivatizer:
 
     def _privatize(self, docs: Sequence[Doc]) -> None:
         """Set the private texts of documents."""
-        from deniable.text.batches import TextCell
-        from deniable.text.release import DEFAULT_COLUMN
+        from deniable.engines.tallies import encode_tally
 
-        # Without a key the number in the batch tells documents apart, which has a fresh key of its own.
-        ids = map(str, range(len(docs))) if self.release.key is None else map(self._get_record_id, docs)
-        cells = [TextCell(record_id, DEFAULT_COLUMN, 0, doc.text) for record_id, doc in zip(ids, docs, strict=True)]
-        # Words that are masked or dropped are counted for a whole batch, so that each document is one of its own.
-        size = 1 if self.release.unknown != "draw" else max(1, len(cells))
-        for first in range(0, len(cells), size):
-            batch = self.release.privatize_cells(cells[first : first + size])
-            for row, doc in enumerate(docs[first : first + size]):
-                doc._.private_text = batch.texts[row]
-                doc.user_data[_COUNTS] = self._count(doc.text, batch, row)
+        for doc in docs:
+            ids = None if self.release.key is None else [self._get_record_id(doc)]
+            released = self.release.batch([doc.text], ids)
+            doc._.private_text = released.texts[0]
+            doc.user_data[_COUNTS] = encode_tally(released.tally)
 
     def _get_record_id(self, doc: Doc) -> str:
         """Return the id that a document names, or what came with its text to ``nlp.pipe(..., as_tuples=True)``."""
@@ -112,23 +105,11 @@ class DocPrivatizer:
             )
         return check_record_ids([record_id], 1)[0]
 
-    def _count(self, text: str, batch: "PrivatizedBatch", row: int) -> dict[str, Any]:
-        """Return the counts of one text of a batch."""
-        import numpy as np
-
-        from deniable.text.batches import Tally, encode_tally
-        from deniable.text.escapes import MarkupCounts, decode_escapes
-
-        unescape = self.release.unescape
-        part = batch if len(batch.lengths) == 1 else batch.select(np.array([row]))
-        markup = MarkupCounts.count([text if unescape is None else decode_escapes(text, unescape)] if text else [])
-        tally = Tally.count([batch.lengths[row]], part)
-        return encode_tally(dataclasses.replace(tally, markup=markup))
-
 
 def _read_tally(doc: Doc) -> "Tally":
     """Return the counts of a document: one record, or none where no component has privatized it."""
-    from deniable.text.batches import Tally, decode_tally
+    from deniable.engines.tallies import decode_tally
+    from deniable.text.batches import Tally
 
     counts = doc.user_data.get(_COUNTS)
     return Tally() if counts is None else decode_tally(counts)

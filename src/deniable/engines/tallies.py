@@ -21,14 +21,16 @@ import json
 import os
 import secrets
 import stat
+from collections import Counter
 from collections.abc import Iterable, Iterator
 from pathlib import Path
 from typing import Any
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import derive_name
-from deniable.text.batches import Tally, check_json_count, decode_tally, encode_tally
+from deniable.text.batches import Tally
 from deniable.text.certificate import Certificate
+from deniable.text.escapes import MarkupCounts
 from deniable.text.release import Release
 from deniable.text.release_certificate import NOTHING_COPIED
 from deniable.text.tables.layout import CopiedContent
@@ -248,7 +250,7 @@ def _encode_records(records: RecordSet) -> dict[str, Any]:
 
 
 def _decode_records(encoded: dict[str, Any]) -> RecordSet:
-    return RecordSet(check_json_count(encoded["records"]), int(encoded["digest"], 16))
+    return RecordSet(_check_json_count(encoded["records"]), int(encoded["digest"], 16))
 
 
 def _check_text(value: object) -> str:
@@ -337,3 +339,28 @@ def _link_once(path: Path, temporary: Path, content: str) -> bool:
     except FileExistsError:
         return False
     return True
+
+
+def encode_tally(tally: Tally) -> dict[str, Any]:
+    """Counts as JSON holds them; `decode_tally` reads them."""
+    encoded = dataclasses.asdict(tally)
+    return {**encoded, "lengths": {str(length): count for length, count in sorted(tally.lengths.items())}}
+
+
+def decode_tally(encoded: dict[str, Any]) -> Tally:
+    """The counts that `encode_tally` encoded.
+
+    Raises:
+        KeyError, TypeError, ValueError, AttributeError: it did not.
+    """
+    lengths = Counter({int(length): _check_json_count(count) for length, count in encoded["lengths"].items()})
+    markup = MarkupCounts(**{name: _check_json_count(count) for name, count in encoded["markup"].items()})
+    counts = {name: _check_json_count(count) for name, count in encoded.items() if name not in ("lengths", "markup")}
+    return Tally(**counts, lengths=lengths, markup=markup)
+
+
+def _check_json_count(value: object) -> int:
+    """A value that counts something, else raise `TypeError`."""
+    if not isinstance(value, int) or isinstance(value, bool):
+        raise TypeError(f"no count: {value!r}")
+    return value

@@ -14,17 +14,17 @@ from typing import NoReturn
 import pyarrow as pa
 
 from deniable.core.errors import InputError
-from deniable.core.keys import SecretKey
+from deniable.core.randomness import SecretBytes
 from deniable.engines.tallies import RecordSet, TallyFolder, digest_id
 from deniable.text.batches import Tally
 from deniable.text.release import Release
-from deniable.text.table_release import RowPrivatizer
+from deniable.text.row_release import RowPrivatizer
+from deniable.text.tables import release_parts
 from deniable.text.tables.arrow import (
+    convert_texts,
     extract_rows,
-    is_identity_type,
     is_text_type,
     list_identities,
-    release_texts,
     widen_dictionary_indices,
 )
 from deniable.text.tables.layout import TableLayout
@@ -88,7 +88,7 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
         raise InputError(
             "Under a key the noise follows the record's id: name the column of unique record ids with id=..."
         )
-    if is_pickled and isinstance(release.key, SecretKey):
+    if is_pickled and isinstance(release.key, SecretBytes):
         raise InputError(
             f"{host} sends the release to other processes, and a key held as bytes cannot travel: keep it where every "
             'worker reads it, key="env:NAME" or "file:PATH".'
@@ -113,7 +113,15 @@ def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
         check_text_kind(layout, column, str(schema.field(column).type), is_text=is_text_type(schema.field(column).type))
     if layout.id_column is not None:
         kind = schema.field(layout.id_column).type
-        check_id_kind(layout, str(kind), is_id=is_identity_type(kind))
+        check_id_kind(layout, str(kind), is_id=_is_identity_type(kind))
+
+
+def _is_identity_type(data_type: pa.DataType) -> bool:
+    """Return whether a column of a type may name persons or records."""
+    if pa.types.is_dictionary(data_type):
+        return _is_identity_type(data_type.value_type)
+    is_number = pa.types.is_integer(data_type) or pa.types.is_floating(data_type) or pa.types.is_decimal(data_type)
+    return is_number or is_text_type(data_type)
 
 
 def check_text_kind(layout: TableLayout, column: str, kind: str, *, is_text: bool) -> None:
@@ -149,18 +157,15 @@ def privatize_batch(
         InputError: columns or ids that cannot be used, or the key cannot be read.
     """
     check_schema(layout, batch.schema)
-    schema = batch.schema
-    for column in layout.columns:
-        schema = widen_dictionary_indices(schema, column)
-    schema = pa.schema([field.remove_metadata() for field in schema])
+    schema = pa.schema([field.remove_metadata() for field in widen_dictionary_indices(batch.schema, layout)])
     try:
-        rows = extract_rows([pa.Table.from_batches([batch])], layout)
-    except UnicodeDecodeError:
+        rows = extract_rows(pa.Table.from_batches([batch]), layout)
+    except (UnicodeDecodeError, pa.ArrowInvalid):
         raise InputError(f"A text or id of {layout.name} is not valid UTF-8: decode it before.") from None
     privatizer = RowPrivatizer(layout, release, workers=workers)
-    new_columns, _ = release_texts(rows, schema, layout, privatizer)  # what no budget covers is refused, not left out
+    new_columns = release_parts(rows, privatizer).columns  # no row is left out without a ledger
     columns = [
-        new_columns[name].combine_chunks() if name in new_columns else column
+        convert_texts(new_columns[name], column.type).combine_chunks() if name in new_columns else column
         for name, column in zip(schema.names, batch.columns, strict=True)
     ]
     return pa.RecordBatch.from_arrays(columns, schema=schema), privatizer.tally

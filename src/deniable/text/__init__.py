@@ -1,7 +1,4 @@
-"""Texts, tables of texts, and the certificate that goes with a release.
-
-`deniable.text.privatizer` is not imported here, since it needs scikit-learn, which not every user has.
-"""
+"""Texts, tables of texts, and the certificate that goes with a release."""
 
 from deniable.text.batches import Released, Tally
 from deniable.text.certificate import Certificate

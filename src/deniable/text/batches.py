@@ -2,11 +2,9 @@
 
 import dataclasses
 import functools
-import itertools
 from collections import Counter
-from collections.abc import Iterable, Mapping, Sequence, Sized
-from collections.abc import Set as AbstractSet
-from typing import Any, overload
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import numpy.typing as npt
@@ -14,39 +12,23 @@ import numpy.typing as npt
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError, PersonsMissing
 from deniable.core.identity import is_null
-from deniable.text.columns import read_text_column, require_identities
-from deniable.text.encoded import Texts, list_texts
-from deniable.text.escapes import NO_MARKUP, MarkupCounts
+from deniable.text.columns import read_cells, require_identities
+from deniable.text.encoded import EncodedTexts
+from deniable.text.escapes import MarkupCounts
 from deniable.text.remarks import describe_markup, describe_unknown_words
 
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextCell:
-    """One text and its place in a table, by which its noise stream is named.
-
-    Attributes:
-        record_id: identity of its row.
-        column: its name.
-        ordinal: number of the cell among those of its row with this column; 0 where names are unique.
-        text: the private text.
-        person: identity of whose it is; None where that is not known.
-    """
-
-    record_id: str
-    column: str
-    ordinal: int
-    text: str
-    person: str | None = None
+DEFAULT_COLUMN = "text"
+"""Column name that stands in a text's stream where there is no table."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class CellBatch(Sequence[TextCell]):
-    """C texts and their places, by which their noise streams are named, column by column.
+class CellBatch:
+    """C texts and their places, by which their noise streams are named.
 
     Attributes:
         record_ids: (C,) identities of their rows.
         columns: (C,) their names.
-        ordinals: (C,) see `TextCell`.
+        ordinals: (C,) numbers of the cells among those of their row with this column; 0 where names are unique.
         texts: (C,) the private texts.
         rows: (C,) numbers of their rows among the R rows of the batch; of one row they stand together.
         row_count: R.
@@ -56,57 +38,27 @@ class CellBatch(Sequence[TextCell]):
     record_ids: Sequence[str]
     columns: Sequence[str]
     ordinals: Sequence[int]
-    texts: Texts
+    texts: EncodedTexts
     rows: IntArray
     row_count: int
     persons: Sequence[str | None] | None = None
 
     @classmethod
-    def of(cls, cells: Sequence[TextCell]) -> "CellBatch":
-        """Return cells, each a row of its own, unless they are a batch."""
-        if isinstance(cells, CellBatch):
-            return cells
-        return cls(
-            [cell.record_id for cell in cells],
-            [cell.column for cell in cells],
-            [cell.ordinal for cell in cells],
-            [cell.text for cell in cells],
-            np.arange(len(cells)),
-            len(cells),
-            [cell.person for cell in cells],
-        )
+    def of_texts(
+        cls, texts: Sequence[str], record_ids: Sequence[str], persons: Sequence[str | None] | None = None
+    ) -> "CellBatch":
+        """Texts without a table, each a row of its own."""
+        count = len(texts)
+        places = [DEFAULT_COLUMN] * count, [0] * count
+        return cls(record_ids, *places, EncodedTexts.of(texts), np.arange(count), count, persons)
 
     def __len__(self) -> int:
-        """Return C."""
+        """C."""
         return len(self.record_ids)
-
-    @overload
-    def __getitem__(self, place: int) -> TextCell: ...
-
-    @overload
-    def __getitem__(self, place: slice) -> list[TextCell]: ...
-
-    def __getitem__(self, place: int | slice) -> TextCell | list[TextCell]:
-        """Return one cell, or several."""
-        if isinstance(place, slice):
-            return [self[one] for one in range(*place.indices(len(self)))]
-        person = None if self.persons is None else self.persons[place]
-        return TextCell(
-            self.record_ids[place], self.columns[place], self.ordinals[place], self._listed_texts[place], person
-        )
-
-    def list_rows(self) -> list[list[TextCell]]:
-        """Return the cells of each of the R rows."""
-        bounds = np.searchsorted(self.rows, np.arange(self.row_count + 1)).tolist()
-        return [self[first:last] for first, last in itertools.pairwise(bounds)]
-
-    @functools.cached_property
-    def _listed_texts(self) -> list[str]:
-        return list_texts(self.texts)
 
 
 def require_persons(cells: CellBatch) -> list[str]:
-    """Return whose the cells of a batch are, which a ledger needs to know of each.
+    """Whose the cells of a batch are, which a ledger needs to know of each.
 
     Raises:
         PersonsMissing: some name no person; ``rows`` are those of the batch.
@@ -136,38 +88,20 @@ class PrivatizedBatch:
         charged: how many texts a ledger was charged for, those aside that it had been charged for before.
     """
 
-    new_texts: Texts
+    new_texts: EncodedTexts
     offsets: IntArray
     words: npt.NDArray[np.int32]
     outputs: npt.NDArray[np.int32]
     unknown_mask: BoolArray
     unknown_count: int
     kept_counts: IntArray
-    markup: MarkupCounts = NO_MARKUP
+    markup: MarkupCounts = dataclasses.field(default_factory=MarkupCounts)
     charged: int = 0
 
     @functools.cached_property
     def texts(self) -> list[str]:
         """R private texts."""
-        return list_texts(self.new_texts)
-
-    def select(self, rows: IntArray) -> "PrivatizedBatch":
-        """Return some of the texts as a batch, in the order given.
-
-        Args:
-            rows: (k,) indices among the R texts, at least one.
-        """
-        places = np.concatenate([np.arange(self.offsets[row], self.offsets[row + 1]) for row in rows])
-        unknown_mask = self.unknown_mask[places]
-        return PrivatizedBatch(
-            [self.texts[row] for row in rows.tolist()],
-            np.concatenate([[0], np.cumsum(np.diff(self.offsets)[rows])]),
-            self.words[places],
-            self.outputs[places],
-            unknown_mask,
-            int(unknown_mask.sum()),
-            self.kept_counts[rows],
-        )
+        return self.new_texts.decode_all()
 
     @property
     def lengths(self) -> list[int]:
@@ -213,7 +147,7 @@ class Tally:
     unknown: int = 0
     missing: int = 0
     read_words: int = 0
-    markup: MarkupCounts = NO_MARKUP
+    markup: MarkupCounts = dataclasses.field(default_factory=MarkupCounts)
 
     @classmethod
     def count(cls, lengths: Sequence[int], batch: PrivatizedBatch, *, missing: int = 0) -> "Tally":
@@ -236,17 +170,8 @@ class Tally:
         )
 
     def __add__(self, other: "Tally") -> "Tally":
-        """Return the counts of both."""
-        return Tally(
-            self.records + other.records,
-            self.words + other.words,
-            self.lengths + other.lengths,
-            self.changed + other.changed,
-            self.unknown + other.unknown,
-            self.missing + other.missing,
-            self.read_words + other.read_words,
-            self.markup + other.markup,
-        )
+        """The counts of both."""
+        return Tally(*(getattr(self, field.name) + getattr(other, field.name) for field in dataclasses.fields(self)))
 
     def summary(self) -> str:
         """Return lines about the private texts, for their owner only: the counts, and each remark as a warning."""
@@ -273,31 +198,6 @@ class Tally:
         return 0
 
 
-def encode_tally(tally: Tally) -> dict[str, Any]:
-    """Return counts as JSON holds them; `decode_tally` reads them."""
-    encoded = dataclasses.asdict(tally)
-    return {**encoded, "lengths": {str(length): count for length, count in sorted(tally.lengths.items())}}
-
-
-def decode_tally(encoded: dict[str, Any]) -> Tally:
-    """Return the counts that `encode_tally` encoded.
-
-    Raises:
-        KeyError, TypeError, ValueError, AttributeError: it did not.
-    """
-    lengths = Counter({int(length): check_json_count(count) for length, count in encoded["lengths"].items()})
-    markup = MarkupCounts(**{name: check_json_count(count) for name, count in encoded["markup"].items()})
-    counts = {name: check_json_count(count) for name, count in encoded.items() if name not in ("lengths", "markup")}
-    return Tally(**counts, lengths=lengths, markup=markup)
-
-
-def check_json_count(value: object) -> int:
-    """Return a value that counts something, else raise `TypeError`."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"no count: {value!r}")
-    return value
-
-
 @dataclasses.dataclass(frozen=True)
 class Released:
     """A batch as it may leave, and its counts.
@@ -317,12 +217,7 @@ def read_batch_texts(texts: Sequence[str | None]) -> list[str | None]:
     Raises:
         InputError: they are no sequence of str and nulls; the row that is neither is named.
     """
-    if isinstance(texts, str):
-        raise InputError("A batch is a list of texts. Got one str: pass [text].")
-    if not _is_ordered_collection(texts):
-        raise InputError(f"A batch is a list of texts. Got one {type(texts).__name__}: pass a list.")
-    cells = read_text_column("A batch", texts).cells
-    return [None if is_null(cell) else _check_text(cell, row) for row, cell in enumerate(cells)]
+    return [None if is_null(cell) else _check_text(cell, row) for row, cell in enumerate(read_cells("A batch", texts))]
 
 
 def _check_text(cell: object, row: int) -> str:
@@ -341,19 +236,10 @@ def check_record_ids(ids: Sequence[Any], count: int) -> list[str]:
     Raises:
         InputError: ids are missing, repeated, of another kind or of another number.
     """
-    if hasattr(ids, "columns"):  # its items are the names of its columns, the same for all records
-        raise InputError(f"Record ids must be one column. Got one {type(ids).__name__}: pass the column, df['id'].")
-    if not _is_ordered_collection(ids) or len(ids) != count:
-        got = f"{len(ids)}" if _is_ordered_collection(ids) else f"one {type(ids).__name__}"
-        raise InputError(f"There must be one record id per text. Got {got} for {count}.")
     first_rows: dict[str, int] = {}
     for row, name in enumerate(require_identities("Record ids", ids)):
         if first_rows.setdefault(name, row) != row:
             raise InputError(f"Record ids must be unique. {name!r} is in rows {first_rows[name]} and {row}.")
+    if len(first_rows) != count:
+        raise InputError(f"There must be one record id per text. Got {len(first_rows)} for {count}.")
     return [*first_rows]
-
-
-def _is_ordered_collection(value: object) -> bool:
-    """Return whether a value has a length and an order."""
-    is_excluded = isinstance(value, (str, bytes, bytearray, AbstractSet, Mapping))
-    return isinstance(value, Sized) and isinstance(value, Iterable) and not is_excluded

@@ -13,8 +13,7 @@ import numpy as np
 from deniable import __version__
 from deniable.auditing import verify
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import ApproxDP, PureDP, Status, encode_guarantee, find_weakest_status, is_proved
+from deniable.core.guarantees import Status, find_weakest_status, is_proved, limit_status
 from deniable.core.keys import NoiseSource
 from deniable.core.numbers import (
     as_percent,
@@ -119,23 +118,22 @@ class Certificate(ReleaseCertificate):
         space = mechanism.space
         verdict = verify(mechanism)
         guarantee = limit_status(verdict.guarantee, verdict)
-        copied_content = _read_copied(copied)
+        if isinstance(copied, str):
+            raise make_parameter_error("Certificate", "copied", "a list of column names", copied)
+        copied_content = copied if isinstance(copied, CopiedContent) else CopiedContent(tuple(copied))
         parameters = {**mechanism.parameters, **mechanism.derived_parameters}
-        bands, most_exposed = describe_outcomes(mechanism, prior)
         return cls(
             schema=CERTIFICATE_SCHEMA,
             deniable=__version__,
             private=release.noise != "public seed" and verdict.status != "refuted",
             mechanism={"name": mechanism.name, **parameters},
-            guarantee=encode_guarantee(guarantee),
+            guarantee=guarantee.to_dict(),
             chosen=CHOSEN_FROM_DATA if chosen_from_data else CHOSEN_BY_OWNER,
-            verification=verdict.to_dict(),
+            verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
             documents=[]
             if verdict.status == "refuted"
             else _compute_record_guarantees(mechanism, tally, guarantee.status),
-            attacker=describe_attacker(mechanism, prior),
-            bands=bands,
-            most_exposed=most_exposed,
+            **describe_figures(mechanism, prior),
             space={
                 "source": space.source,
                 "words": len(space),
@@ -159,7 +157,6 @@ class Certificate(ReleaseCertificate):
             meaning=_describe_meaning(mechanism, guarantee.status),
             records=tally.records,
             words=tally.words,
-            expected_kept=describe_expected_kept(mechanism, prior),
             not_protected=[
                 *list_revealing(copied_content),
                 *([CHOICE_DISCLOSURE] if chosen_from_data else []),
@@ -178,7 +175,10 @@ class Certificate(ReleaseCertificate):
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what is kept, what an attacker guesses, and the guarantees of whole records."""
-        record_lines = [_format_record_guarantee(entry) for entry in self.documents]
+        record_lines = [
+            f"the {entry['record']} record, {entry['words']:,} words: {format_total_loss(entry)}"
+            for entry in self.documents
+        ]
         hidden = describe_hidden_classes(self.space["hidden"])
         return (
             *([Fact("hidden", hidden)] if hidden else []),
@@ -199,11 +199,6 @@ def describe_hidden_classes(sizes: dict[str, int]) -> str:
         return ""
     classes = ", ".join(f"{name} ({size:,} word{'s' * (size != 1)})" for name, size in sizes.items())
     return f"{classes}; any two words of a class: epsilon 0, their capitals aside"
-
-
-def _format_record_guarantee(entry: dict[str, Any]) -> str:
-    """Return what holds for one record as a whole, in one line."""
-    return f"the {entry['record']} record, {entry['words']:,} words: {format_total_loss(entry)}"
 
 
 def format_total_loss(entry: dict[str, Any]) -> str:
@@ -244,78 +239,25 @@ def encode_document_guarantee(mechanism: WordMechanism, words: int, status: Stat
         status: of the guarantee of a word, which theirs does not exceed.
     """
     guarantee = mechanism.document_guarantee(words, RECORD_DELTA)
-    return {
-        "words": words,
-        "pure": _encode_limited(guarantee.pure, status),
-        "approximate": _encode_limited(guarantee.approximate, status),
+    limited = {
+        name: dataclasses.replace(one, status=find_weakest_status(status, one.status))
+        for name, one in (("pure", guarantee.pure), ("approximate", guarantee.approximate))
     }
+    return {"words": words, **{name: one.to_dict() for name, one in limited.items()}}
 
 
-def _encode_limited(guarantee: PureDP | ApproxDP, status: Status) -> dict[str, Any]:
-    """Return a guarantee of a record as JSON holds it, known no better than that of a word."""
-    return encode_guarantee(dataclasses.replace(guarantee, status=find_weakest_status(status, guarantee.status)))
-
-
-def describe_expected_kept(mechanism: WordMechanism, prior: Prior | None = None) -> str:
-    """Return the share of words that stay as they are, in plain words, with its condition.
+def describe_figures(mechanism: WordMechanism, prior: Prior | None = None) -> dict[str, str]:
+    """What stays, what an attacker guesses, and which word is most exposed, in plain words, with their condition.
 
     Args:
         mechanism: draws the words.
         prior: how frequent words are, declared public: never made from the private texts; None for Zipf's law.
 
-    Raises:
-        InputError: a prior that was made from private texts.
-    """
-    public_prior = _build_public_prior(mechanism, prior)
-    return f"{mechanism.expected_kept_share(public_prior)} of words, if words follow {public_prior.name}"
-
-
-def describe_attacker(mechanism: WordMechanism, prior: Prior | None = None) -> str:
-    """Return for how many words the best guess from one output word is right, in plain words, with its condition.
-
-    Args:
-        mechanism: draws the words.
-        prior: how frequent words are, declared public: never made from the private texts; None for Zipf's law.
+    Returns:
+        ``expected_kept``, ``attacker``, ``bands`` and ``most_exposed``, see `Certificate`.
 
     Raises:
         InputError: a prior that was made from private texts.
-    """
-    public_prior = _build_public_prior(mechanism, prior)
-    # What everybody knows without the release is no promise.
-    blind_percent = 100 * public_prior.blind_success
-    if mechanism.law.is_tabulated:
-        share = format_upper_percent(mechanism.outcomes(public_prior).guessed)
-    else:
-        least = max(mechanism.expected_kept_share(public_prior).value, public_prior.blind_success)
-        share = f"at least {format_lower(as_percent(least), decimals=1)} %"
-    return (
-        f"the best guess from one output word is right for {share} of words, if words follow {public_prior.name} "
-        f"(without any output: {blind_percent:.1f} %; by reading words in context: more)"
-    )
-
-
-def describe_outcomes(mechanism: WordMechanism, prior: Prior | None = None) -> tuple[str, str]:
-    """Return how often that guess is right by frequency, and which word comes out unchanged most often, in plain words.
-
-    Args:
-        mechanism: see `describe_attacker`.
-        prior: see `describe_attacker`.
-
-    Raises:
-        InputError: see `describe_attacker`.
-    """
-    public_prior = _build_public_prior(mechanism, prior)
-    if not mechanism.law.is_tabulated:
-        return f"by frequency: {NOT_KNOWN}", NOT_KNOWN
-    outcomes = mechanism.outcomes(public_prior)
-    return outcomes.describe_bands(), outcomes.describe_exposed()
-
-
-def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
-    """Return the prior under which a certificate gives figures.
-
-    Raises:
-        InputError: it was made from private texts.
     """
     public_prior = build_prior(mechanism.space, prior)
     if not public_prior.is_public:
@@ -323,7 +265,21 @@ def _build_public_prior(mechanism: WordMechanism, prior: Prior | None) -> Prior:
             f"A certificate is public. Got the prior of {public_prior.name}, which is not declared public: use "
             "read_prior, or a Prior."
         )
-    return public_prior
+    kept = mechanism.expected_kept_share(public_prior)
+    blind = public_prior.blind_success  # what everybody knows without the release is no promise
+    guessed = f"at least {format_lower(as_percent(max(kept.value, blind)), decimals=1)} %"
+    bands, most_exposed = f"by frequency: {NOT_KNOWN}", NOT_KNOWN
+    if mechanism.law.is_tabulated:
+        outcomes = mechanism.outcomes(public_prior)
+        guessed = format_upper_percent(outcomes.guessed)
+        bands, most_exposed = outcomes.describe_bands(), outcomes.describe_exposed()
+    return {
+        "expected_kept": f"{kept} of words, if words follow {public_prior.name}",
+        "attacker": f"the best guess from one output word is right for {guessed} of words, if words follow "
+        f"{public_prior.name} (without any output: {100 * blind:.1f} %; by reading words in context: more)",
+        "bands": bands,
+        "most_exposed": most_exposed,
+    }
 
 
 def _describe_arithmetic(mechanism: WordMechanism) -> str:
@@ -387,30 +343,18 @@ def _list_step_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
         raise ValueError("the metric of the space counts no steps")
     word, near_word, far_word = choose_example_words(space)
     hidden_aside = " that are not hidden" if graph.class_count else ""
-    has_far_words = bool(graph.counts[:, 2 : graph.reach + 1].any())
-    near_words = "near words, one step apart" if has_far_words else f"any two words{hidden_aside}, all one step apart"
     pairs = []
-    if graph.word_count > 1:
-        pairs.append((f"{near_words}, such as {word!r} and {near_word!r},", guarantee.loss(1.0)))
     losses = guarantee.loss(float(graph.reach)), guarantee.loss(float(graph.steps[-1]))
     if isinstance(mechanism.law, RingLaw) and is_proved(guarantee.status):
         far, farthest = mechanism.law.bound_far_losses()
         losses = min(losses[0], far), min(losses[1], farthest)
-    if has_far_words:
+    if graph.word_count > 1:
+        pairs.append((f"near words, one step apart, such as {word!r} and {near_word!r},", guarantee.loss(1.0)))
         pairs.append((f"any two words{hidden_aside}, such as {word!r} and {far_word!r},", losses[0]))
     if graph.class_count:
         member = space.words[space.hidden_classes[0].members[0]]
         pairs.append((f"a word of a hidden class and any word outside it, such as {member!r} and {word!r},", losses[1]))
     return pairs
-
-
-def _read_copied(copied: CopiedContent | Sequence[str]) -> CopiedContent:
-    """Return what was copied, of which the names of columns alone may be given."""
-    if isinstance(copied, CopiedContent):
-        return copied
-    if isinstance(copied, str):
-        raise make_parameter_error("Certificate", "copied", "a list of column names", copied)
-    return CopiedContent(tuple(copied))
 
 
 def list_unprotected(unknown: str, case: str, kept_words: int, copied: CopiedContent = NOTHING_COPIED) -> list[str]:

@@ -3,7 +3,7 @@
 import dataclasses
 import itertools
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, Union
+from typing import TYPE_CHECKING
 
 import numpy as np
 import numpy.typing as npt
@@ -33,11 +33,11 @@ class EncodedTexts:
         """Return texts, encoded."""
         joined = "".join(texts)
         if joined.isascii():
-            data, lengths = joined.encode(), list(map(len, texts))
+            data, lengths = joined.encode(), map(len, texts)
         else:
             parts = [text.encode("utf-8", "surrogatepass") for text in texts]
-            data, lengths = b"".join(parts), list(map(len, parts))
-        return cls(np.frombuffer(data, dtype=np.uint8), _sum_lengths(lengths))
+            data, lengths = b"".join(parts), map(len, parts)
+        return cls(np.frombuffer(data, dtype=np.uint8), np.cumsum([0, *lengths]))
 
     @classmethod
     def of_arrow(cls, texts: "pa.LargeStringArray") -> "EncodedTexts":
@@ -83,7 +83,7 @@ class EncodedTexts:
 
     def to_arrow(self) -> "pa.LargeStringArray":
         """Return the texts as an Arrow array; none has a lone surrogate."""
-        import pyarrow as pa  # noqa: PLC0415 - 0.1 s that only tables of Arrow pay
+        import pyarrow as pa
 
         buffers = [None, pa.py_buffer(np.ascontiguousarray(self.offsets)), pa.py_buffer(self.data)]
         array: pa.LargeStringArray = pa.Array.from_buffers(pa.large_string(), len(self), buffers)
@@ -97,6 +97,8 @@ class EncodedTexts:
         """Return the texts that have one of some ASCII characters."""
         data = self.data[self.offsets[0] : self.offsets[-1]]
         places = np.concatenate([np.flatnonzero(data == character) for character in characters])
+        if not len(places):
+            return places
         return np.unique(np.searchsorted(self.offsets, places + self.offsets[0], side="right") - 1)
 
     def split(self, size: int) -> "list[EncodedTexts]":
@@ -106,29 +108,3 @@ class EncodedTexts:
             return [self]
         cuts = np.unique([0, *np.searchsorted(self.offsets, places), len(self)])
         return [EncodedTexts(self.data, self.offsets[first : last + 1]) for first, last in itertools.pairwise(cuts)]
-
-
-Texts = Union[Sequence[str], EncodedTexts]  # noqa: UP007 - read when it is imported
-"""Texts as Python holds them, or in one buffer."""
-
-
-def list_texts(texts: Texts) -> list[str]:
-    """Return texts in a list."""
-    return texts.decode_all() if isinstance(texts, EncodedTexts) else list(texts)
-
-
-def take_texts(texts: Texts, rows: IntArray) -> Texts:
-    """Return some of the texts, in the order given."""
-    return texts.take(rows) if isinstance(texts, EncodedTexts) else [texts[row] for row in rows.tolist()]
-
-
-def join_texts(parts: Sequence[Texts]) -> Texts:
-    """Return the texts of several lists, or of several buffers."""
-    buffers = [part for part in parts if isinstance(part, EncodedTexts)]
-    return EncodedTexts.join(buffers) if buffers else [text for part in parts for text in list_texts(part)]
-
-
-def _sum_lengths(lengths: Sequence[int]) -> IntArray:
-    offsets = np.zeros(len(lengths) + 1, dtype=np.int64)
-    np.cumsum(lengths, out=offsets[1:])
-    return offsets

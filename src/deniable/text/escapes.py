@@ -1,17 +1,17 @@
 """HTML in texts: entities decoded as a declared step, and how many texts hold entities or tags."""
 
-import dataclasses
 import html
 import re
+from dataclasses import dataclass, fields
 from typing import Literal
 
 from deniable.core.errors import make_parameter_error
-from deniable.text.encoded import EncodedTexts, Texts
+from deniable.text.encoded import EncodedTexts
 
 Escapes = Literal["html"]
 """How texts are escaped; None where they are read as they are."""
 
-_REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
+REFERENCE = re.compile(r"&(?:#[0-9]+;?|#[xX][0-9a-fA-F]+;?|[^\t\n\f <&#;]{1,32};?)")
 """What HTML takes for a character reference in a text, as `html.unescape` finds it."""
 _ENTITY = re.compile(r"&(?:#[0-9]{1,7}|#[xX][0-9a-fA-F]{1,6}|[A-Za-z][A-Za-z0-9]{1,31});")
 """An entity as tools write it, with its semicolon: "AT&T" and "a&copy=1" are none."""
@@ -40,37 +40,15 @@ def decode_escapes(text: str, escapes: Escapes | None) -> str:
     """
     if escapes is None or "&" not in text:
         return text
-    return _REFERENCE.sub(_decode_reference, text)
+    return REFERENCE.sub(decode_reference, text)
 
 
-def _decode_reference(match: re.Match[str]) -> str:
+def decode_reference(match: re.Match[str]) -> str:
+    """The characters that a match of `REFERENCE` stands for."""
     reference = match[0]
     if len(reference) > _MAX_REFERENCE_CHARACTERS:
         return _REPLACEMENT_CHARACTER
     return _LINE_BREAKS.sub(" ", html.unescape(reference))
-
-
-def locate_decoded(text: str, escapes: Escapes | None, position: int, *, is_end: bool) -> int:
-    """Return where a position of a text stands in the text that `decode_escapes` returns.
-
-    Args:
-        text: as it is before entities are decoded.
-        escapes: see `decode_escapes`.
-        position: of a character, or behind the last one.
-        is_end: within an entity, whether its end is meant, not its start.
-    """
-    if escapes is None:
-        return position
-    place = position
-    for match in _REFERENCE.finditer(text):
-        if match.start() >= position:
-            break
-        decoded_length = len(_decode_reference(match))
-        if match.end() <= position:
-            place += decoded_length - len(match[0])
-        else:
-            place += match.start() - position + (decoded_length if is_end else 0)
-    return place
 
 
 def has_entity(text: str) -> bool:
@@ -83,7 +61,7 @@ def has_tag(text: str) -> bool:
     return "<" in text and _TAG.search(text) is not None
 
 
-@dataclasses.dataclass(frozen=True)
+@dataclass(frozen=True)
 class MarkupCounts:
     """How many texts hold HTML, for their owner only. Counts add up.
 
@@ -98,19 +76,11 @@ class MarkupCounts:
     with_tags: int = 0
 
     @classmethod
-    def count(cls, texts: Texts) -> "MarkupCounts":
-        """Return the counts of texts as they are privatized: decoded, where that is declared."""
-        read_texts = map(texts.decode, texts.find_rows(b"<&").tolist()) if isinstance(texts, EncodedTexts) else texts
-        flags = [(has_entity(text), has_tag(text)) for text in read_texts]
+    def count(cls, texts: EncodedTexts) -> "MarkupCounts":
+        """The counts of texts as they are privatized: decoded, where that is declared."""
+        flags = [(has_entity(text), has_tag(text)) for text in map(texts.decode, texts.find_rows(b"<&").tolist())]
         return cls(len(texts), sum(entity for entity, _ in flags), sum(tag for _, tag in flags))
 
     def __add__(self, other: "MarkupCounts") -> "MarkupCounts":
-        """Return the counts of both."""
-        return MarkupCounts(
-            self.texts + other.texts,
-            self.with_entities + other.with_entities,
-            self.with_tags + other.with_tags,
-        )
-
-
-NO_MARKUP = MarkupCounts()
+        """The counts of both."""
+        return MarkupCounts(*(getattr(self, field.name) + getattr(other, field.name) for field in fields(self)))

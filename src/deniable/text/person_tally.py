@@ -6,7 +6,6 @@ depends on the private table, and stands neither in what is released nor in its 
 """
 
 import itertools
-from array import array
 from collections import Counter
 from collections.abc import Sequence
 from typing import Any
@@ -23,9 +22,8 @@ class PersonTally:
     """
 
     def __init__(self) -> None:
-        self._numbers: dict[str, int] = {}
-        self._records, self._words = array("q"), array("q")
-        self._nameless_lengths: Counter[int] = Counter()
+        self._amounts: dict[str, list[int]] = {}  # words and records of each person
+        self._nameless = Counter[int]()
 
     def add_records(self, persons: Sequence[str | None], lengths: Sequence[int]) -> None:
         """Count records.
@@ -36,24 +34,16 @@ class PersonTally:
         """
         for person, words in zip(persons, lengths, strict=True):
             if person is None:
-                self._nameless_lengths[words] += 1
-                continue
-            number = self._numbers.setdefault(person, len(self._numbers))
-            if number == len(self._records):
-                self._records.append(0)
-                self._words.append(0)
-            self._records[number] += 1
-            self._words[number] += words
-
-    @property
-    def nameless_records(self) -> int:
-        """Number of records that name no person."""
-        return self._nameless_lengths.total()
+                self._nameless[words] += 1
+            else:
+                amounts = self._amounts.setdefault(person, [0, 0])
+                amounts[0] += words
+                amounts[1] += 1
 
     @property
     def person_count(self) -> int:
         """Number of persons, and of records that name none."""
-        return len(self._numbers) + self.nameless_records
+        return len(self._amounts) + self._nameless.total()
 
     def list_guarantees(self, mechanism: WordMechanism, status: Status) -> list[dict[str, Any]]:
         """Return the guarantees of the median person (the lower one of two) and of the one with most words.
@@ -65,8 +55,8 @@ class PersonTally:
             mechanism: drew the words.
             status: of the guarantee of a word, which no person's exceeds.
         """
-        counts = Counter(zip(self._words, self._records, strict=True))
-        counts.update({(words, 1): count for words, count in self._nameless_lengths.items()})
+        counts = Counter(map(tuple, self._amounts.values()))
+        counts.update({(words, 1): count for words, count in self._nameless.items()})
         ranked = sorted(counts)
         if not ranked:
             return []
@@ -86,7 +76,7 @@ class PersonTally:
             mechanism: drew the words.
             status: of the guarantee of a word; nothing is said of persons where it is refuted.
         """
-        nameless = self.nameless_records
+        nameless = self._nameless.total()
         note = f", {nameless:,} record{'s' * (nameless != 1)} without one counted as one each" if nameless else ""
         lines = [f"{self.person_count:,} person{'s' * (self.person_count != 1)}{note}"]
         if status != "refuted":

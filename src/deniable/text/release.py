@@ -11,58 +11,47 @@ import functools
 import itertools
 import os
 from collections.abc import Collection, Iterable, Sequence
-from typing import TYPE_CHECKING, Any, cast
+from typing import Any, cast
 
 import numpy as np
 
 from deniable.core.classes import get_picklable_state
-from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing, make_parameter_error
-from deniable.core.guarantees import MetricDP
-from deniable.core.keys import Key, NoiseSource, SecretKey, get_noise_source, parse_key, read_key
-from deniable.core.randomness import Streams, derive_stream_start, derive_stream_starts
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.keys import Key, NoiseSource, get_noise_source, parse_key, read_key
+from deniable.core.randomness import SecretBytes, Streams, derive_stream_start, derive_stream_starts
 from deniable.ledger import Charges, Cost, Ledger, get_charged_guarantee, make_metric_cost
 from deniable.text.batches import (
     CellBatch,
     PrivatizedBatch,
     Released,
     Tally,
-    TextCell,
     check_record_ids,
     read_batch_texts,
     require_persons,
 )
 from deniable.text.columns import read_identities
-from deniable.text.encoded import EncodedTexts, Texts, list_texts
+from deniable.text.compiled import lex_texts
+from deniable.text.encoded import EncodedTexts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
-from deniable.text.tokens import CasePolicy, LexedBatch, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
+from deniable.text.tokens import CasePolicy, LexedTexts, Lexer, UnknownPolicy, check_kept_words, refuse_hidden_words
 from deniable.words import WordMechanism
 from deniable.words.composition import compute_worst_loss
 
-if TYPE_CHECKING:
-    from deniable.text.compiled_lexer import CompiledLexer
-
-DEFAULT_COLUMN = "text"
-"""Column name that stands in a text's stream where there is no table."""
 _REPEATABLE: frozenset[NoiseSource] = frozenset({"keyed", "ledger"})
 """Sources whose noise follows from what is released, so that a repeated run gives the same output."""
 _STREAM_LAYOUT = "deniable release 1"
 """Raised whenever the way from a stream to an output changes."""
 _LEXER_CACHE_SIZE = 4
 """Lexers that a process keeps, with the spellings that they have met."""
-MIN_COMPILED_CHARACTERS, MIN_COMPILED_LATER, MAX_COMPILED_CHARACTERS = 500_000, 20_000, 1 << 28
-"""How long the texts of a batch are together, at least, and each at most, that compiled loops read.
-
-They give the same texts as Python does. For fewer, loading them takes longer, unless this process has loaded them.
-"""
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
+@dataclasses.dataclass(frozen=True)
 class Release:
     """How texts are released: the mechanism and every option that changes what comes out.
 
     A release is small, never changes, and can be sent to other processes: its pickle holds references to a space
-    that came with the package or from a file, and to a key. Two releases are equal if they give the same output to
-    every text, id and key, and have the same key.
+    that came with the package or from a file, and to a key. Two releases are equal if their mechanisms are, over one
+    space object, and all options and the key; those with one `fingerprint` give the same output to a text, id and key.
 
     White space, punctuation and the number and places of words pass through and are not protected.
 
@@ -143,13 +132,14 @@ class Release:
         Raises:
             InputError: the guarantee is not proved, so that nobody knows what a word costs.
         """
-        from deniable.auditing import verify  # noqa: PLC0415 - a ledger alone needs it here
+        from deniable.auditing import verify
 
         mechanism = self.mechanism
         space = mechanism.space
-        guarantee = cast("MetricDP", get_charged_guarantee(mechanism.name, verify(mechanism), "word"))
+        guarantee = get_charged_guarantee(mechanism.name, verify(mechanism), "word")
         return make_metric_cost(
             guarantee.epsilon,
+            space.metric.name,
             {
                 "mechanism": mechanism.name,
                 "epsilon": guarantee.epsilon,
@@ -188,21 +178,19 @@ class Release:
         record_ids = self._check_ids(private_texts, ids)
         owners = self._check_persons(private_texts, persons)
         rows = [row for row, text in enumerate(private_texts) if text]
-        cells = [TextCell(record_ids[row], DEFAULT_COLUMN, 0, private_texts[row] or "", owners[row]) for row in rows]
-        try:
-            privatized = self.privatize_cells(cells, workers=workers)
-        except BudgetExceeded as error:
-            raise BudgetExceeded([rows[cell] for cell in error.rows], error.caps) from None
-        except PersonsMissing as error:
-            raise PersonsMissing([rows[cell] for cell in error.rows]) from None
-        new_texts, word_counts = iter(privatized.texts), iter(privatized.lengths)
-        lengths = [next(word_counts) if text else 0 for text in private_texts]
-        tally = Tally.count(lengths, privatized, missing=private_texts.count(None))
-        return Released([next(new_texts) if text else text for text in private_texts], tally)
+        cells = CellBatch.of_texts(
+            [private_texts[row] or "" for row in rows], [record_ids[row] for row in rows], [owners[row] for row in rows]
+        )
+        cells = dataclasses.replace(cells, rows=np.array(rows, dtype=np.int64), row_count=len(private_texts))
+        privatized = self.privatize_cells(cells, workers=workers)
+        new_texts, lengths = list(private_texts), [0] * len(private_texts)
+        for row, text, length in zip(rows, privatized.texts, privatized.lengths, strict=True):
+            new_texts[row], lengths[row] = text, length
+        return Released(new_texts, Tally.count(lengths, privatized, missing=private_texts.count(None)))
 
     def describe_ledger(self) -> str | None:
         """Return what the ledger allows, in plain words; None without a ledger."""
-        return None if self._parsed_ledger is None else self._parsed_ledger.describe_caps()
+        return None if self._parsed_ledger is None else self._parsed_ledger.facts.describe_caps()
 
     def read_key(self) -> bytes:
         """Return the key that noise is drawn with, a fresh one where there is none.
@@ -215,7 +203,7 @@ class Release:
         return read_key(self._parsed_key)
 
     def privatize_cells(
-        self, cells: Sequence[TextCell], *, key: bytes | None = None, workers: int | None = None
+        self, cells: CellBatch, *, key: bytes | None = None, workers: int | None = None
     ) -> PrivatizedBatch:
         """Return each text privatized with noise of its own, and what became of its words, for their owner only.
 
@@ -231,16 +219,17 @@ class Release:
         """
         self._check_law()
         key = self.read_key() if key is None else key
-        batch = CellBatch.of(cells)
-        texts = self._decode_escapes(batch.texts)
-        lexed = self._lex_texts(texts, workers)
+        texts = cells.texts
+        if self.unescape is not None and len(texts.find_rows(b"&")):
+            texts = EncodedTexts.of([decode_escapes(text, self.unescape) for text in texts.decode_all()])
+        lexed = lex_texts(self.lexer, texts, workers)
         outputs, charged = lexed.words, 0
         if len(lexed.words):
-            starts, charged = self._name_streams(key, batch, lexed)
+            starts, charged = self._name_streams(key, cells, lexed)
             streams = Streams(key, starts, np.diff(lexed.offsets).tolist())
             outputs = self.mechanism.draw_words(lexed.words, streams, workers)
         return PrivatizedBatch(
-            lexed.rebuild_texts(outputs),
+            lexed.write(outputs),
             lexed.offsets,
             lexed.words,
             outputs,
@@ -251,27 +240,12 @@ class Release:
             charged,
         )
 
-    def _decode_escapes(self, texts: Texts) -> Texts:
-        if self.unescape is None or (isinstance(texts, EncodedTexts) and not len(texts.find_rows(b"&"))):
-            return texts
-        return [decode_escapes(text, self.unescape) for text in list_texts(texts)]
-
-    def _lex_texts(self, texts: Texts, workers: int | None) -> LexedBatch:
-        """Return texts split, by compiled loops where there is enough text to wait for the compiler's work."""
-        sizes = np.diff(texts.offsets) if isinstance(texts, EncodedTexts) else np.array(list(map(len, texts)))
-        is_loaded = _get_compiled_lexer.cache_info().currsize > 0
-        least = min(MIN_COMPILED_CHARACTERS, MIN_COMPILED_LATER) if is_loaded else MIN_COMPILED_CHARACTERS
-        if sizes.sum() < least or sizes.max() > MAX_COMPILED_CHARACTERS:
-            return self.lexer.lex_texts(list_texts(texts))
-        encoded = texts if isinstance(texts, EncodedTexts) else EncodedTexts.of(texts)
-        return _get_compiled_lexer(self.lexer).lex_texts(encoded, workers)
-
     @property
     def lexer(self) -> Lexer:
         """What cuts and writes the texts; one for all equal releases of a process."""
         return _get_lexer(self.mechanism.space, self.unknown, self.case, tuple(self.keep))
 
-    def _name_streams(self, key: bytes, cells: CellBatch, lexed: LexedBatch) -> tuple[list[bytes], int]:
+    def _name_streams(self, key: bytes, cells: CellBatch, lexed: LexedTexts) -> tuple[list[bytes], int]:
         """Return where the stream of each cell starts, and how many cells a ledger was charged for.
 
         The name of a stream is everything that the output of its cell is a function of.
@@ -291,7 +265,7 @@ class Release:
         return derive_stream_starts(key, [release_name or ""], names), 0
 
     def _charge_cells(
-        self, ledger: Ledger, cells: CellBatch, lexed: LexedBatch, names: Iterable[tuple[str | bytes, ...]]
+        self, ledger: Ledger, cells: CellBatch, lexed: LexedTexts, names: Iterable[tuple[str | bytes, ...]]
     ) -> tuple[list[bytes], int]:
         """Charge all cells; return where their streams start, and how many were not charged before."""
         keys, units = ledger.keys, np.diff(lexed.offsets).tolist()
@@ -355,29 +329,10 @@ class Release:
         steps = () if self.unescape is None else (f"unescape={self.unescape}",)
         return (self.unknown, self.case, *steps, *self.keep)
 
-    @property
-    def _identity(self) -> tuple[Any, ...]:
-        """Everything that two equal releases share, found without computing a law."""
-        mechanism = self.mechanism
-        mechanism_name = (
-            (type(mechanism), mechanism.fingerprint)
-            if mechanism.is_builtin and mechanism.has_fingerprint
-            else mechanism
-        )
-        return (mechanism_name, *self._options, self.key, self.ledger)
-
-    def __eq__(self, other: object) -> bool:
-        """Compare mechanism, options, key and ledger."""
-        return isinstance(other, Release) and self._identity == other._identity
-
-    def __hash__(self) -> int:
-        """Hash mechanism, options, key and ledger."""
-        return hash(self._identity)
-
     def __getstate__(self) -> dict[str, Any]:
         """Return what pickles; the law is named in it, so that another process cannot draw from another one."""
         state = get_picklable_state(self)
-        if self.ledger is not None or (self.key is not None and not isinstance(self.key, SecretKey)):
+        if self.ledger is not None or (self.key is not None and not isinstance(self.key, SecretBytes)):
             state["_pickled"] = vars(self).get("_pickled") or self.fingerprint
         return state
 
@@ -398,11 +353,3 @@ def _read_ledger(value: object, key: Key | None) -> Ledger:
 
 
 _get_lexer = functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)(Lexer)
-
-
-@functools.lru_cache(maxsize=_LEXER_CACHE_SIZE)
-def _get_compiled_lexer(lexer: Lexer) -> "CompiledLexer":
-    """Return the compiled half of a lexer."""
-    from deniable.text.compiled_lexer import CompiledLexer  # noqa: PLC0415 - loads numba and compiled code
-
-    return CompiledLexer(lexer)

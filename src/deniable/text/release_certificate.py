@@ -6,7 +6,7 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from deniable.core.evidence import encode_nonfinite_numbers
+from deniable.core.guarantees import encode_nonfinite_numbers
 from deniable.core.numbers import as_percent, format_beside, format_exact, format_lower, format_upper
 from deniable.core.report import Fact, Report, Section
 from deniable.text.escapes import Escapes

@@ -4,8 +4,6 @@ They tell of the private texts, and so stand in no certificate, and are no Pytho
 """
 
 from deniable.text.escapes import MarkupCounts
-from deniable.text.release_certificate import shorten_names
-from deniable.text.tables.layout import CopiedContent, TableLayout
 
 UNKNOWN_SHARE_LIMIT = 0.2
 """Share of words outside the vocabulary above which the space does not fit the texts."""
@@ -51,33 +49,6 @@ def describe_markup(counts: MarkupCounts, *, can_decode: bool = True) -> list[st
             f"{_format_share(counts.with_tags, counts.texts)} hold HTML tags such as <br />, whose names and "
             "attributes are read as words while the brackets stay: replace tags by spaces first"
         )
-    return remarks
-
-
-def describe_copied_columns(copied: CopiedContent, layout: TableLayout) -> list[str]:
-    """Return a warning where columns are copied that look like texts, or like identifiers.
-
-    It tells nothing that the released table does not show.
-
-    Args:
-        copied: what goes with the texts unchanged.
-        layout: of the table; the column that says whose a record is names people however it looks.
-    """
-    identifiers, person_column = [*copied.identifiers], layout.person_column
-    if person_column in copied.columns and person_column not in (*copied.texts, *identifiers):
-        identifiers.append(str(person_column))
-    way = "with --drop NAME" if layout.copied is None else "of --columns"
-    kinds = (
-        (copied.texts, "texts", f"release them too, each with --column NAME, or leave them out {way}"),
-        (identifiers, "identifiers", f"leave out those that name people {way}"),
-    )
-    remarks = []
-    for names, kind, advice in kinds:
-        parts = [advice] if {*names} - {layout.id_column} else []
-        parts += ["record ids are never left out: name another column with --id"] * (layout.id_column in names)
-        if names:
-            shown = shorten_names(list(map(repr, names)))
-            remarks.append("; ".join([f"copied unchanged, and look like {kind}: {shown}", *parts]))
     return remarks
 
 

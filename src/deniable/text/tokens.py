@@ -1,7 +1,11 @@
-"""From text to word numbers and back: everything but the words themselves is preserved."""
+"""From text to word numbers and back: everything but the words themselves is preserved.
 
+Texts as words and punctuation marks, and back: what generators, rewriters and linear classifiers read.
+"""
+
+import abc
 import dataclasses
-from collections.abc import Callable, Collection, Iterable, Sequence
+from collections.abc import Collection, Container, Iterable, Sequence
 from typing import Literal
 
 import numpy as np
@@ -9,17 +13,17 @@ import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.errors import InputError
-from deniable.space import Space
+from deniable.space import Space, grammar
 from deniable.space.grammar import fold_word, has_trailing_word, is_clitic, split_words
-from deniable.text.encoded import Texts
+from deniable.text.encoded import EncodedTexts
 
 UnknownPolicy = Literal["draw", "mask", "drop"]
 CasePolicy = Literal["lower", "copy"]
 MASK_TOKEN = "[unknown]"  # noqa: S105 - no password
 
 UNKNOWN, KEEP, UNLISTED = -1, -2, -3
-"""What spellings have in place of the number of a word; `UNLISTED` - n for one that is read as the word n."""
-LOWER_PATTERN, TITLE_PATTERN, UPPER_PATTERN = 0, 1, 2
+"""What spellings have in place of the number of a word; `UNLISTED` - n for one of a hidden class that is read as n."""
+CASE_PATTERNS = LOWER_PATTERN, TITLE_PATTERN, UPPER_PATTERN = 0, 1, 2
 """Capitals of a word: none, the first letter, or all of several letters."""
 MAX_CACHED_SPELLINGS = 1_000_000
 """Spellings in the cache at a time."""
@@ -35,8 +39,8 @@ class LexedText:
         case_patterns: L capital patterns, or None where they are not copied.
         unknown_count: how many words of the text are not in the space, those of hidden classes among them.
         kept_count: how many words of the text pass through as public ones.
-        unknown_positions: places in `words` where a word stands for one that the space does not have: the public word
-            for an unknown one, the first of a hidden class for another of its words.
+        unknown_mask: (L,) True where a word stands for one that the space does not have: the public word for an unknown
+            one, the first of a hidden class for another of its words.
     """
 
     gaps: list[str]
@@ -44,11 +48,11 @@ class LexedText:
     case_patterns: list[int] | None
     unknown_count: int
     kept_count: int
-    unknown_positions: npt.NDArray[np.intp]
+    unknown_mask: BoolArray
 
 
-@dataclasses.dataclass(frozen=True, slots=True)
-class LexedBatch:
+@dataclasses.dataclass(frozen=True)
+class LexedTexts(abc.ABC):
     """R texts, split; see `LexedText`.
 
     Attributes:
@@ -57,7 +61,6 @@ class LexedBatch:
         unknown_mask: (N,) True where a word stands for one that the space does not have.
         unknown_count: how many words of all texts are not in the space.
         kept_counts: (R,) how many words of each text pass through as public ones.
-        rebuild_texts: returns the texts with the given words (N,) in place of their own.
     """
 
     words: npt.NDArray[np.int32]
@@ -65,7 +68,28 @@ class LexedBatch:
     unknown_mask: BoolArray
     unknown_count: int
     kept_counts: IntArray
-    rebuild_texts: Callable[[npt.NDArray[np.int32]], Texts]
+
+    @abc.abstractmethod
+    def write(self, words: npt.NDArray[np.int32]) -> EncodedTexts:
+        """The texts with the given words (N,) in place of their own."""
+
+
+@dataclasses.dataclass(frozen=True)
+class _ListedTexts(LexedTexts):
+    """Texts that were split one by one."""
+
+    lexer: "Lexer"
+    texts: Sequence[LexedText]
+
+    def write(self, words: npt.NDArray[np.int32]) -> EncodedTexts:
+        """The texts with the given words (N,) in place of their own."""
+        bounds, listed = self.offsets.tolist(), words.tolist()
+        return EncodedTexts.of(
+            [
+                self.lexer.rebuild_text(text, listed[start:end])
+                for text, start, end in zip(self.texts, bounds[:-1], bounds[1:], strict=True)
+            ]
+        )
 
 
 class Lexer:
@@ -89,72 +113,61 @@ class Lexer:
         for word in check_kept_words(keep):
             self.keep.setdefault(word.lower(), []).append(word)
         self.unknown_number = space.index_of(space.unknown_word)
-        self._number_of_spelling: dict[str, int] = {}
+        self._code_of_spelling: dict[str, int] = {}
 
     def lex(self, text: str) -> LexedText:
-        """Return one text, split."""
+        """One text, split."""
         parts = self.space.split_words(text)
         gaps, spellings = parts[0::2], parts[1::2]
-        known_numbers = list(map(self._number_of_spelling.get, spellings))
-        if None in known_numbers:
-            known_numbers = [
-                self._look_up(word) if number is None else number
-                for word, number in zip(spellings, known_numbers, strict=True)
-            ]
-        numbers = np.array(known_numbers, dtype=np.int32)
-        # Words of a hidden class that the space lacks have the number of another of its words, below all else.
-        is_unlisted = numbers <= UNLISTED
-        numbers[is_unlisted] = UNLISTED - numbers[is_unlisted]
-        is_unknown = numbers == UNKNOWN
-        kept_count = int(np.count_nonzero(numbers == KEEP))
-        if self.unknown == "draw":
-            numbers[is_unknown] = self.unknown_number
-            stand_in_positions = np.flatnonzero(is_unknown | is_unlisted)
-        else:
-            stand_in_positions = np.flatnonzero(is_unlisted)
-        if (numbers < 0).any():
-            stand_in_positions = stand_in_positions - np.cumsum(numbers < 0)[stand_in_positions]
+        numbers, is_lacking = self.number_spellings(spellings)
+        unknown_count, kept_count = int(np.count_nonzero(is_lacking)), int(np.count_nonzero(numbers == KEEP))
+        is_drawn = numbers >= 0
+        if not is_drawn.all():
+            is_lacking = is_lacking[is_drawn]
             gaps, spellings, numbers = self._merge_into_gaps(gaps, spellings, numbers)
         case_patterns = [get_case_pattern(word) for word in spellings] if self.case == "copy" else None
-        unknown_count = int(np.count_nonzero(is_unknown | is_unlisted))
-        return LexedText(gaps, numbers, case_patterns, unknown_count, kept_count, stand_in_positions)
+        return LexedText(gaps, numbers, case_patterns, unknown_count, kept_count, is_lacking)
 
-    def lex_texts(self, texts: Sequence[str]) -> LexedBatch:
-        """Return texts, split."""
-        lexed_texts = [self.lex(text) for text in texts]
-        offsets = np.cumsum([0, *(len(lexed_text.words) for lexed_text in lexed_texts)])
-        unknown_mask = np.zeros(offsets[-1], dtype=np.bool_)
-        for lexed_text, start in zip(lexed_texts, offsets[:-1].tolist(), strict=True):
-            unknown_mask[start + lexed_text.unknown_positions] = True
-
-        def rebuild(outputs: npt.NDArray[np.int32]) -> list[str]:
-            bounds = zip(lexed_texts, offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
-            return [self.rebuild_text(lexed, outputs[start:end].tolist()) for lexed, start, end in bounds]
-
-        return LexedBatch(
-            np.concatenate([np.empty(0, dtype=np.int32), *(lexed_text.words for lexed_text in lexed_texts)]),
-            offsets,
-            unknown_mask,
-            sum(lexed_text.unknown_count for lexed_text in lexed_texts),
-            np.array([lexed_text.kept_count for lexed_text in lexed_texts], dtype=np.int64),
-            rebuild,
+    def lex_texts(self, texts: EncodedTexts) -> LexedTexts:
+        """Texts, split."""
+        lexed = [self.lex(text) for text in texts.decode_all()]
+        return _ListedTexts(
+            np.concatenate([np.empty(0, dtype=np.int32), *(text.words for text in lexed)]),
+            np.cumsum([0, *(len(text.words) for text in lexed)]),
+            np.concatenate([np.empty(0, dtype=np.bool_), *(text.unknown_mask for text in lexed)]),
+            sum(text.unknown_count for text in lexed),
+            np.array([text.kept_count for text in lexed], dtype=np.int64),
+            self,
+            lexed,
         )
 
-    def _look_up(self, spelling: str) -> int:
-        """Find and remember the number of a spelling, or what stands in its place."""
-        if len(self._number_of_spelling) >= MAX_CACHED_SPELLINGS:
-            self._number_of_spelling.clear()
-        self._number_of_spelling[spelling] = number = self.number_spelling(spelling)
-        return number
+    def number_spellings(self, spellings: Sequence[str]) -> tuple[npt.NDArray[np.int32], BoolArray]:
+        """What words are read as: (L,) numbers, `KEEP` or `UNKNOWN`, and (L,) whether the space lacks each."""
+        codes = list(map(self._code_of_spelling.get, spellings))
+        if None in codes:
+            codes = [self._look_up(word) if code is None else code for word, code in zip(spellings, codes, strict=True)]
+        numbers = np.array(codes, dtype=np.int32)
+        is_unlisted = numbers <= UNLISTED
+        if is_unlisted.any():
+            numbers[is_unlisted] = UNLISTED - numbers[is_unlisted]
+        is_unknown = numbers == UNKNOWN
+        if self.unknown == "draw":
+            numbers[is_unknown] = self.unknown_number
+        return numbers, is_unknown | is_unlisted
 
-    def number_spelling(self, spelling: str) -> int:
-        """Return the number of the word that a spelling is read as, or what stands in its place."""
-        if self.keep and any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ())):
-            return KEEP
+    def _look_up(self, spelling: str) -> int:
+        """Find and remember the number of the word that a spelling is read as, or what stands in its place."""
+        if len(self._code_of_spelling) >= MAX_CACHED_SPELLINGS:
+            self._code_of_spelling.clear()
         number = self.space.find_number(spelling)
-        if number is None:
-            return UNKNOWN
-        return number if fold_word(spelling) in self.space.index_by_word else UNLISTED - number
+        if self.keep and any(_is_spelling_of(spelling, word) for word in self.keep.get(spelling.lower(), ())):
+            code = KEEP
+        elif number is None:
+            code = UNKNOWN
+        else:
+            code = number if fold_word(spelling) in self.space.index_by_word else UNLISTED - number
+        self._code_of_spelling[spelling] = code
+        return code
 
     def _merge_into_gaps(
         self, gaps: list[str], spellings: list[str], numbers: npt.NDArray[np.int32]
@@ -207,17 +220,12 @@ class Lexer:
 
     def _find_adjacent_words(self, gaps: list[str]) -> list[int]:
         """Return the words (by number) that stand right behind another word, drawn, kept or masked."""
-        if self.keep or self.unknown != "draw":
-            return [
-                position
-                for position, gap in enumerate(gaps[:-1])
-                if (position if not gap else has_trailing_word(gap) or gap.endswith(MASK_TOKEN))
-            ]
-        inner = gaps[1:-1]
-        adjacent_words: list[int] = []
-        for _ in range(inner.count("")):
-            adjacent_words.append(gaps.index("", adjacent_words[-1] + 1 if adjacent_words else 1))
-        return adjacent_words
+        may_end_in_word = bool(self.keep) or self.unknown != "draw"
+        return [
+            position
+            for position, gap in enumerate(gaps[:-1])
+            if (position if not gap else may_end_in_word and (has_trailing_word(gap) or gap.endswith(MASK_TOKEN)))
+        ]
 
 
 def check_kept_words(words: Collection[str]) -> tuple[str, ...]:
@@ -269,3 +277,52 @@ def apply_case_pattern(word: str, pattern: int) -> str:
     if pattern == LOWER_PATTERN:
         return word
     return word.upper() if pattern == UPPER_PATTERN else word[:1].upper() + word[1:]
+
+
+_OPENING_MARKS, _CLOSING_MARKS = frozenset("([{$£€#"), frozenset(".,!?;:%)]}")
+"""Marks that attach to the next token, and marks that attach to the previous one."""
+
+
+def split_tokens(text: str) -> list[str]:
+    """Return the tokens of a text: words, folded by `deniable.space.grammar.fold_word`, and single punctuation marks.
+
+    A contraction is two tokens (what|'s, do|n't). White space and capitals are lost.
+    """
+    tokens: list[str] = []
+    # Folded first: without an invisible character that held it together, a token would be several.
+    for place, part in enumerate(grammar.split_words(grammar.fold_word(text))):
+        tokens.extend([part] if place % 2 else "".join(part.split()))
+    return tokens
+
+
+def count_unknown_words(texts: Iterable[str], vocabulary: Container[str]) -> tuple[int, int]:
+    """Return how many words of some texts a vocabulary lacks, and how many words there are; marks do not count.
+
+    Args:
+        texts: private ones.
+        vocabulary: words, as `split_tokens` spells them.
+    """
+    words = [token for text in texts for token in split_tokens(text) if token[0].isalnum()]
+    return sum(word not in vocabulary for word in words), len(words)
+
+
+def join_tokens(tokens: Iterable[str]) -> str:
+    """Return a text of some tokens, without spaces before punctuation and inside contractions.
+
+    Tokens from `split_tokens` give a text with the same tokens; any others give one with no more tokens than these. A
+    decoder may emit the second part of a contraction without a first part; its apostrophe is then left out.
+    """
+    parts: list[str] = []
+    run: list[str] = []  # tokens since the last space
+    is_attached = True  # whether the next token follows without a space
+    for token in tokens:
+        written = token
+        if token in _CLOSING_MARKS:
+            is_attached = True
+        elif grammar.is_clitic(token):
+            rejoins = split_tokens("".join(run) + token) == [*run, token]
+            is_attached, written = is_attached or rejoins, token if rejoins else token.lstrip("'")
+        parts.append(written if is_attached else f" {written}")
+        run = [*run, written] if is_attached else [written]
+        is_attached = token in _OPENING_MARKS
+    return "".join(parts)

@@ -9,10 +9,28 @@ import numpy as np
 import pytest
 from hypothesis import given, settings
 
-from deniable.text.tables import TABLE_EXTENDERS, TABLE_FORMATS, columns, decoding, layout, rows
+from deniable.text import tables
+from deniable.text.tables import decoding, layout, rows
 
 CHUNK, WINDOW = decoding.CHUNK_BYTES, layout.MAX_BATCH_CHARACTERS
 NEW_COLUMNS = {"predicted": str, "probability": float}
+
+
+@dataclasses.dataclass(frozen=True)
+class Row:
+    """One row as a release gets it."""
+
+    record_id: str | None
+    cells: list[tuple[str, str | None]]
+    person: str | None = None
+
+
+def list_rows(one):
+    """Return the rows of a window one by one."""
+    texts = zip(*(rows.list_texts(column) for column in one.columns.values()), strict=True)
+    nulls = [None] * len(one)
+    ids, persons = one.record_ids or nulls, one.persons or nulls
+    return [Row(i, list(zip(one.columns, t, strict=True)), p) for i, t, p in zip(ids, texts, persons, strict=True)]
 
 
 few = settings(max_examples=25)
@@ -24,31 +42,36 @@ def many(test, *strategies, count=400, **named):
     return pytest.mark.deep(settings(max_examples=count)(given(*strategies, **named)(test.hypothesis.inner_test)))
 
 
+def give(columns, count):
+    """Return texts as those that all rows get."""
+    return rows.ReleasedRows({name: rows.make_column(texts) for name, texts in columns.items()}, np.ones(count, bool))
+
+
 def identity(one):
     """Release every text as it is."""
-    return rows.ReleasedRows(one.columns)
+    return rows.ReleasedRows(one.columns, np.ones(len(one), dtype=bool))
 
 
 def constant(new):
     """Return a release that replaces every text that is not empty."""
 
     def replace(one):
-        cells = {name: [new if text else text for text in rows.list_column(one.columns[name])] for name in one.columns}
-        return rows.ReleasedRows(cells)
+        texts = {name: rows.list_texts(column) for name, column in one.columns.items()}
+        return give({name: [new if text else text for text in texts[name]] for name in texts}, len(one))
 
     return replace
 
 
 def giving(make_texts):
     """Return a release whose new texts of the column "text" a function makes of the rows."""
-    return lambda one: rows.ReleasedRows({"text": make_texts(one)})
+    return lambda one: give({"text": make_texts(one)}, len(one))
 
 
 def dropping(is_left_out, release=identity):
     """Return a release that leaves out the rows for which a function says so."""
 
     def release_rest(one):
-        is_released = np.array([not is_left_out(row) for row in one])
+        is_released = np.array([not is_left_out(row) for row in list_rows(one)])
         return dataclasses.replace(release(one.filter(is_released)), is_released=is_released)
 
     return release_rest
@@ -58,7 +81,7 @@ def recording(seen, release=identity):
     """Return a release that notes the rows that it is given."""
 
     def noting(one):
-        seen.extend(one)
+        seen.extend(list_rows(one))
         return release(one)
 
     return noting
@@ -74,7 +97,7 @@ def buffers(chunk=CHUNK, window=WINDOW, row=None):
 
 def mirrored(one):
     """Return for each row its first text, and a share that follows from its length; nothing where there is no text."""
-    texts = [row.cells[0][1] for row in one]
+    texts = [row.cells[0][1] for row in list_rows(one)]
     return [(text, len(text) / 7 % 1.0) if text else (None, None) for text in texts]
 
 
@@ -82,7 +105,8 @@ def extended(kind, data, make=mirrored, chunk=CHUNK, window=WINDOW, **options):
     """Return a table with two columns more."""
     sink = io.BytesIO()
     with buffers(chunk, window):
-        TABLE_EXTENDERS[kind](io.BytesIO(data), sink, layout.TableLayout("the table", **options), NEW_COLUMNS, make)
+        place = layout.TableLayout("the table", **options)
+        tables.extend_table(kind, io.BytesIO(data), sink, place, NEW_COLUMNS, make)
     return sink.getvalue()
 
 
@@ -91,7 +115,7 @@ def released(kind, data, release=identity, chunk=CHUNK, window=WINDOW, **options
     sink, options = io.BytesIO(), layout.TableLayout("the table", **options)
     options.check_text_columns()
     with buffers(chunk, window):
-        copied = TABLE_FORMATS[kind](io.BytesIO(data), sink, options, release)
+        copied = tables.release_table(kind, io.BytesIO(data), sink, options, release)
     return sink.getvalue(), copied
 
 
@@ -103,4 +127,4 @@ def rewritten(kind, data, release=identity, chunk=CHUNK, window=WINDOW, **option
 
 def read_table(path, names=("text",), kind=None, **options):
     """Return columns of a file as commands that only read a table get them."""
-    return columns.read_columns(str(path), layout.TableLayout("the table", names, **options), kind)
+    return tables.read_table(str(path), layout.TableLayout("the table", names, **options), kind)

@@ -112,7 +112,7 @@ def test_a_table():
     ],
 )
 def test_bytes(cell, is_text):
-    """Bytes are judged as the text that they are, wherever they are cut off; other bytes, such as images, are none."""
+    """Bytes are judged as the text that they are; other bytes, such as images, are none."""
     for kind in (pa.binary(), pa.large_binary(), pa.struct({"b": pa.binary()})):
         sink, is_flat = io.BytesIO(), not pa.types.is_struct(kind)
         pq.write_table(pa.table({"text": ["x"], "note": pa.array([cell if is_flat else {"b": cell}], kind)}), sink)

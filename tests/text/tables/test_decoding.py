@@ -2,7 +2,6 @@
 
 import codecs
 import contextlib
-import re
 
 import pytest
 from hypothesis import given
@@ -87,7 +86,9 @@ def test_any_bytes(data, kind, encoding):
     assert release_or_refuse("txt", data, encoding=encoding) in (data, None)
     assert release_or_refuse(kind, data, encoding=encoding) != b""
     with contextlib.suppress(dn.InputError):
-        assert extended(kind, data, lambda rows: [("x", 0.5) for _ in rows], encoding=encoding).startswith(data[:1])
+        assert extended(kind, data, lambda rows: [("x", 0.5) for _ in range(len(rows))], encoding=encoding).startswith(
+            data[:1]
+        )
 
 
 test_many_bytes = many(test_any_bytes, BYTES, KINDS, st.sampled_from(ENCODINGS))
@@ -110,29 +111,20 @@ SHORT = "id,text\n1,hello w\u00f6rld\n"
 @pytest.mark.parametrize(
     ("data", "given", "advice"),
     [
-        (b"text\n\x81\n", "cp1252", "--encoding latin-1"),
-        (SHORT.encode("cp1252"), "utf-8", "--encoding cp1252"),
-        (b"text\n\x81\n", "utf-8", "--encoding latin-1"),
-        (SHORT.encode(), "ascii", "leave out --encoding"),
-        (SHORT.encode() + b"\xff", "ascii", "--encoding cp1252"),
-        (b"\xef\xbb\xbf" + SHORT.encode(), "cp1252", "leave out --encoding"),
-        (b"\xef\xbb\xbf" + SHORT.encode(), "utf-16", "leave out --encoding"),
-        (SHORT.encode("utf-16"), "utf-8", "--encoding utf-16"),
-        (SHORT.encode("utf-16"), "utf-16-be", "--encoding utf-16"),
-        (SHORT.encode("utf-32"), "utf-8", "--encoding utf-32"),
-        (SHORT.encode("utf-16-le"), "utf-8", "--encoding utf-16-le"),
-        (SHORT.encode("utf-16-be"), "cp1252", "--encoding utf-16-be"),
-        (SHORT.encode("utf-32-be"), "utf-8", "--encoding utf-32-be"),
-        (b"id,text\n1,the food in london was good\n", "utf-16", "leave out --encoding"),
+        (b"\xef\xbb\xbf" + SHORT.encode(), "cp1252", "utf-8"),
+        (b"\xef\xbb\xbf" + SHORT.encode(), "utf-16", "utf-8"),
+        (SHORT.encode("utf-16"), "utf-8", "utf-16-le"),
+        (SHORT.encode("utf-16"), "utf-16-be", "utf-16-le"),
+        (SHORT.encode("utf-32"), "utf-16", "utf-32-le"),
+        (SHORT.encode("utf-16-le"), "utf-8", "utf-16-le"),
+        (SHORT.encode("utf-16-be"), "cp1252", "utf-16-be"),
+        (SHORT.encode("utf-32-be"), "utf-8", "utf-32-be"),
+        (b"id,text\n1,the food in london was good\n", "utf-16", "utf-8"),
     ],
 )
 def test_what_is_advised_helps(data, given, advice):
-    """A file in another encoding is refused with one that reads it, which is never the given one."""
+    """A file that shows its encoding is refused in another one, and read in that."""
     for chunk in (3, 1 << 22):
-        with pytest.raises(dn.InputError) as caught:
+        with refuses(f"--encoding {advice}"):
             rewritten("txt", data, chunk=chunk, encoding=given)
-        assert f"{advice}." in str(caught.value) or f"{advice}," in str(caught.value)
-        assert f"--encoding {given}." not in str(caught.value)
-        advised = re.search(r"--encoding (\S+)\.", str(caught.value))
-        encoding = "utf-8" if advised is None else advised[1]
-        assert rewritten("txt", data, chunk=chunk, encoding=encoding)[0] == data
+        assert rewritten("txt", data, chunk=chunk, encoding=advice)[0] == data

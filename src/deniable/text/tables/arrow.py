@@ -1,17 +1,14 @@
-"""Text columns of tables in Arrow's memory: read, released anew, and written back as the type that they had."""
+"""Text columns of tables in Arrow's memory: read, and written back as the type that they had."""
 
 from typing import Any
 
-import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
-from deniable.core.arrays import BoolArray
 from deniable.core.errors import InputError
 from deniable.core.identity import count_float_bits, make_identity
-from deniable.text.tables.copied_columns import MAX_CELL_BYTES, MAX_JUDGED_ROWS, CopiedColumns
-from deniable.text.tables.layout import TableLayout, batch_records
-from deniable.text.tables.rows import RowColumn, RowReleaser, TextRows, measure_texts
+from deniable.text.tables.copied_columns import MAX_JUDGED_ROWS
+from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.rows import TextRows
 
 
 def list_values(table: pa.Table, column: str, layout: TableLayout) -> list[Any]:
@@ -46,29 +43,19 @@ def list_identities(table: pa.Table, column: str, layout: TableLayout) -> list[s
         raise InputError(f"The column {column!r} of {layout.name}: {error}") from None
 
 
-def is_identity_type(data_type: pa.DataType) -> bool:
-    """Return whether a column of a type may name persons or records."""
+def is_text_type(data_type: pa.DataType) -> bool:
+    """Return whether a column of a type holds texts, as they are or in a dictionary."""
     if pa.types.is_dictionary(data_type):
-        return is_identity_type(data_type.value_type)
-    is_number = pa.types.is_integer(data_type) or pa.types.is_floating(data_type) or pa.types.is_decimal(data_type)
-    return is_number or is_text_type(data_type)
-
-
-def note_copied_rows(table: pa.Table, copied: CopiedColumns) -> None:
-    """Take note of the rows of a released table, where columns are judged by further rows."""
-    if not copied.needs_rows:
-        return
-    head = list_head(table)
-    names = [name for name, _ in head]
-    for row in zip(*(cells for _, cells in head), strict=True):
-        if copied.needs_rows:
-            copied.add_row(zip(names, row, strict=True))
+        return is_text_type(data_type.value_type)
+    return bool(
+        pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type)
+    )
 
 
 def list_head(table: pa.Table) -> list[tuple[str, list[Any]]]:
     """Return name and cells of each column of the first rows of a table, as many as columns are judged by.
 
-    Of bytes the cells hold as many as are judged; what has bytes in its parts is nulls.
+    Bytes are the text that they are; where one cell is none, and where bytes are parts of a value, there are nulls.
     """
     head = table.slice(0, MAX_JUDGED_ROWS)
     return [(name, _list_known_values(column)) for name, column in zip(head.column_names, head.columns, strict=True)]
@@ -83,93 +70,56 @@ def _holds_bytes(data_type: pa.DataType) -> bool:
 
 def _list_known_values(column: pa.ChunkedArray) -> list[Any]:
     """Return the values of a column, nulls where Python has no such values, as of a time out of its range."""
-    if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
-        column = pc.binary_slice(column, 0, MAX_CELL_BYTES)
-    elif _holds_bytes(column.type):
-        return [None] * len(column)
     try:
+        if pa.types.is_binary(column.type) or pa.types.is_large_binary(column.type):
+            column = column.cast(pa.large_string())
+        elif _holds_bytes(column.type):
+            return [None] * len(column)
         values: list[Any] = column.to_pylist()
     except (ValueError, OverflowError, pa.ArrowException):
         return [None] * len(column)
     return values
 
 
-def is_text_type(data_type: pa.DataType) -> bool:
-    """Return whether a column of a type holds texts, as they are or in a dictionary."""
-    if pa.types.is_dictionary(data_type):
-        return is_text_type(data_type.value_type)
-    return bool(
-        pa.types.is_string(data_type) or pa.types.is_large_string(data_type) or pa.types.is_string_view(data_type)
-    )
+def widen_dictionary_indices(schema: pa.Schema, layout: TableLayout) -> pa.Schema:
+    """Return a schema with 32-bit indices in text columns that are dictionaries: new texts may be more than the old."""
+    for column in layout.columns:
+        index = schema.get_field_index(column)
+        kind = schema.field(index).type
+        if pa.types.is_dictionary(kind):
+            wide = pa.dictionary(pa.int32(), kind.value_type, kind.ordered)
+            schema = schema.set(index, schema.field(index).with_type(wide))
+    return schema
 
 
-def widen_dictionary_indices(schema: pa.Schema, column: str) -> pa.Schema:
-    """Return the schema with 32-bit indices in a dictionary column: new texts may be more than the old."""
-    field_index = schema.get_field_index(column)
-    field = schema.field(field_index)
-    if not pa.types.is_dictionary(field.type):
-        return schema
-    return schema.set(
-        field_index, field.with_type(pa.dictionary(pa.int32(), field.type.value_type, field.type.ordered))
-    )
-
-
-def extract_rows(tables: list[pa.Table], layout: TableLayout) -> TextRows:
-    """Return the ids and the texts of groups.
+def extract_rows(table: pa.Table, layout: TableLayout) -> TextRows:
+    """Return the ids and the texts of a table.
 
     Raises:
         InputError: a row without an id, or an id or a person that names nobody, see `deniable.core.identity`.
+        UnicodeDecodeError, pa.ArrowInvalid: texts or ids are not UTF-8.
     """
-    table = pa.concat_tables([group.select(layout.read_columns) for group in tables])
     ids, persons = (
         None if column is None else list_identities(table, column, layout)
         for column in (layout.id_column, layout.person_column)
     )
-    record_ids = None if ids is None else layout.require_ids(ids)
-    columns = {column: read_texts(table, column, layout) for column in layout.columns}
-    return TextRows(len(table), columns, record_ids, persons)
+    columns = {column: read_texts(table, column) for column in layout.columns}
+    return TextRows(columns, None if ids is None else layout.require_ids(ids), persons)
 
 
-def read_texts(table: pa.Table, column: str, layout: TableLayout) -> pa.LargeStringArray:
+def read_texts(table: pa.Table, column: str) -> pa.LargeStringArray:
     """Return a column of texts.
 
     Raises:
-        UnicodeDecodeError: it is not UTF-8.
+        pa.ArrowInvalid: it is not UTF-8.
     """
     texts = table.column(column).cast(pa.large_string()).combine_chunks()
-    try:
-        texts.validate(full=True)
-    except pa.ArrowInvalid:
-        list_values(table, column, layout)
-        raise
+    texts.validate(full=True)
     return texts
 
 
-def release_texts(
-    rows: TextRows, schema: pa.Schema, layout: TableLayout, release_rows: RowReleaser
-) -> tuple[dict[str, pa.ChunkedArray], BoolArray | None]:
-    """Return the columns of texts anew, a window after the other, and which rows are released; None for all."""
-    sizes = np.sum([measure_texts(column).clip(0) for column in rows.columns.values()], axis=0)
-    windows = [(window[0], window[-1] + 1) for window in batch_records(range(len(rows)), lambda row: int(sizes[row]))]
-    released = [release_rows(rows.select(*window)) for window in windows]
-    columns = {
-        column: pa.chunked_array(
-            [_convert_texts(part.columns[column], schema.field(column).type) for part in released],
-            type=schema.field(column).type,
-        )
-        for column in layout.columns
-    }
-    if all(part.is_released is None for part in released):
-        return columns, None
-    masks = [part.list_released(last - first) for part, (first, last) in zip(released, windows, strict=True)]
-    return columns, np.concatenate(masks).astype(bool)
-
-
-def _convert_texts(column: RowColumn, data_type: pa.DataType) -> pa.Array:
+def convert_texts(texts: pa.ChunkedArray, data_type: pa.DataType) -> pa.ChunkedArray:
     """Return new texts as their column has them."""
     if pa.types.is_null(data_type):
-        return pa.nulls(len(column))
-    texts = pa.array(column, type=pa.large_string()) if isinstance(column, list) else column
-    if pa.types.is_dictionary(data_type):
-        return texts.dictionary_encode().cast(data_type)
-    return texts.cast(data_type)
+        return pa.nulls(len(texts))
+    return (texts.dictionary_encode() if pa.types.is_dictionary(data_type) else texts).cast(data_type)

@@ -1,14 +1,14 @@
-"""What every table format shares: where the texts are, how rows are released, and what is copied unchanged."""
+"""What every table format shares: where the texts are, what is copied unchanged, and edits of a line."""
 
 import dataclasses
+from collections import Counter
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from typing import Literal, TypeVar
 
 from deniable.core.errors import InputError
-from deniable.text.tables.rows import TextRow
 
-MAX_BATCH_CHARACTERS = 50_000_000
-"""Characters released together: about 8 million words of prose, so that rows are shared widely."""
+MAX_BATCH_CHARACTERS = 8_000_000
+"""Characters released together: about 1.5 million words of prose, so that words share searches and memory is small."""
 RECORD_OVERHEAD = 256
 """What a record counts beside its characters, so that many short ones do not fill the memory."""
 _MAX_SHOWN_COLUMNS = 30
@@ -16,6 +16,12 @@ _MAX_SHOWN_COLUMNS = 30
 
 RecordT = TypeVar("RecordT")
 Quoting = Literal["standard", "none"]
+NewColumns = Mapping[str, type[str] | type[float]]
+"""Names of the columns that a table gets behind its own, and whether each holds texts or shares in [0, 1]."""
+NewCells = tuple[str | float | None, ...]
+"""What a row gets in the new columns, in their order; None for nothing."""
+Edit = tuple[int, int, str]
+"""Where a span of a line begins and ends, and what stands in its place."""
 
 
 def batch_records(records: Iterable[RecordT], size: Callable[[RecordT], int]) -> Iterator[list[RecordT]]:
@@ -68,23 +74,23 @@ class TableLayout:
     @property
     def read_columns(self) -> list[str]:
         """Names of all columns that are read."""
-        further_columns = (self.id_column, self.person_column)
-        return list(dict.fromkeys([*self.columns, *(column for column in further_columns if column is not None)]))
+        names = (*self.columns, self.id_column, self.person_column)
+        return list(dict.fromkeys(name for name in names if name is not None))
 
     @property
     def is_selection(self) -> bool:
         """Whether columns of the private table are left out."""
         return bool(self.dropped) or self.copied is not None
 
-    def is_selected(self, column: str) -> bool:
-        """Return whether a column is named as one to leave out, or to copy."""
-        return column in self.dropped or column in (self.copied or ())
-
     def is_dropped(self, column: str) -> bool:
         """Return whether a column is left out."""
         if column in self.columns or column == self.id_column:
             return False
         return column in self.dropped or (self.copied is not None and column not in self.copied)
+
+    def list_other_columns(self, names: Iterable[str]) -> tuple[str, ...]:
+        """Return the columns that are copied unchanged."""
+        return tuple(name for name in names if name not in self.columns and not self.is_dropped(name))
 
     def check_columns(self, names: Sequence[str], hint: str = "") -> None:
         """Raise `InputError` unless ``names`` has every column that is asked for, once.
@@ -112,33 +118,25 @@ class TableLayout:
                     f"columns: {format_column_names(known_names)}."
                 )
 
-    def check_new_columns(self, names: Iterable[str], new_names: Iterable[str]) -> None:
-        """Raise `InputError` where a column that is to be added is there."""
-        known_names = set(names)
-        for column in new_names:
-            if column in known_names:
-                raise InputError(
-                    f"{self.name} has a column {column!r}, which would be added: rename it, or leave it out."
-                )
-
     def check_text_columns(self) -> None:
-        """Raise `InputError` where a column would be released twice, or its texts pass for public ids."""
-        for column in self.columns:
-            if list(self.columns).count(column) > 1:
-                raise InputError(f"The text column {column!r} of {self.name} is named twice: name it once.")
-            if column == self.id_column:
+        """Raise `InputError` where a column is named for two things at odds, or would be released twice."""
+        if self.dropped and self.copied is not None:
+            raise InputError("Name the columns to drop, or those to copy, not both: --drop or --columns.")
+        named = Counter([*self.columns, *{self.id_column, self.person_column, *self.dropped, *(self.copied or ())}])
+        for name in self.columns:
+            if named[name] > 1:
                 raise InputError(
-                    f"The column {column!r} of {self.name} cannot hold both texts and record ids: ids are public, and "
-                    "pass unchanged."
+                    f"The text column {name!r} of {self.name} is released, and cannot also hold ids or persons, be "
+                    "dropped, or be copied: name it once."
                 )
-            if column == self.person_column:
-                raise InputError(
-                    f"The column {column!r} of {self.name} cannot hold both texts and persons: name another one."
-                )
-        self.check_copied_columns()
+        if self.id_column in self.dropped:
+            raise InputError(
+                f"The id column {self.id_column!r} of {self.name} cannot be dropped: the release names its records by "
+                "it."
+            )
 
     def check_charged_columns(self) -> None:
-        """Raise `InputError` where a ledger could not tell whose texts these are, or would charge them to their ids."""
+        """Raise `InputError` where a ledger could not tell whose texts these are."""
         if self.person_column is None:
             raise InputError(
                 f"A ledger counts what persons spend, and {self.name} has no column of persons: name it, with --person "
@@ -154,41 +152,6 @@ class TableLayout:
             )
         return ids
 
-    def check_copied_columns(self) -> None:
-        """Raise `InputError` where the columns to leave out, or to copy, are at odds with texts and ids."""
-        if self.dropped and self.copied is not None:
-            raise InputError("Name the columns to drop, or those to copy, not both: --drop or --columns.")
-        for column in self.dropped:
-            if column in self.columns:
-                raise InputError(
-                    f"The text column {column!r} of {self.name} cannot be dropped: it is what is released."
-                )
-            if column == self.id_column:
-                raise InputError(
-                    f"The id column {column!r} of {self.name} cannot be dropped: the release names its records by it."
-                )
-        for column in self.copied or ():
-            if column in self.columns:
-                raise InputError(
-                    f"The text column {column!r} of {self.name} is never copied as it is: --columns names other "
-                    "columns, --column those with text."
-                )
-
-    def list_other_columns(self, names: Iterable[str]) -> tuple[str, ...]:
-        """Return the columns that are copied unchanged."""
-        return tuple(name for name in names if name not in self.columns and not self.is_dropped(name))
-
-
-NewColumns = Mapping[str, type[str] | type[float]]
-"""Names of the columns that a table gets behind its own, and whether each holds texts or shares in [0, 1]."""
-NewCells = tuple[str | float | None, ...]
-"""What a row gets in the new columns, in their order; None for nothing."""
-CellMaker = Callable[[list[TextRow]], Sequence[NewCells]]
-"""Maps rows to their new cells."""
-
-Edit = tuple[int, int, str]
-"""Where a span of a line begins and ends, and what stands in its place."""
-
 
 @dataclasses.dataclass(frozen=True)
 class CopiedContent:
@@ -198,17 +161,21 @@ class CopiedContent:
         columns: names of the other columns.
         metadata: names of what the file says about itself beside its columns.
         is_selection: whether columns of the private table were left out.
-        retyped: names of those of the columns whose equal values are stored as another physical type of parquet.
-        texts: names of those of the columns that look like texts, see `deniable.text.tables.copied_columns`.
+        texts: names of those of the columns that look like texts.
         identifiers: names of those of the others that look like identifiers.
     """
 
     columns: tuple[str, ...] = ()
     metadata: tuple[str, ...] = ()
     is_selection: bool = False
-    retyped: tuple[str, ...] = ()
     texts: tuple[str, ...] = ()
     identifiers: tuple[str, ...] = ()
+
+
+def check_new_columns(table: str, names: Iterable[str], new_names: Iterable[str]) -> None:
+    """Raise `InputError` where a column that is to be added to a table is there."""
+    for column in {*names}.intersection(new_names):
+        raise InputError(f"{table} has a column {column!r}, which would be added: rename it, or leave it out.")
 
 
 def format_share(share: float) -> str:

@@ -1,36 +1,39 @@
 """Plain text: every line is a record. Line ends are kept."""
 
+import itertools
+from collections.abc import Iterator
 from typing import BinaryIO
 
-from deniable.text.tables.decoding import DecodedSource
-from deniable.text.tables.jsonl import read_lines
-from deniable.text.tables.layout import CopiedContent, TableLayout, batch_records
-from deniable.text.tables.rows import RowReleaser, TextRows, list_column
+from deniable.text.tables.base import Line, Span, TextTable
 
 LINE_COLUMN = "text"
 
 
-def release_plain_text(
-    stream: BinaryIO, sink: BinaryIO, layout: TableLayout, release_rows: RowReleaser
-) -> CopiedContent:
-    """Copy a text file with every line released anew.
+class PlainTextTable(TextTable[Line]):
+    """Lines as the one column of a table that gets no others."""
 
-    Raises:
-        InputError: the layout names a column, of texts or of ids, that lines do not have.
-    """
-    layout.check_columns([LINE_COLUMN])
-    source = DecodedSource(stream, layout)
-    sink.write(source.encode(source.byte_order_mark))
-    sink.writelines(_release_batch(batch, source, release_rows) for batch in batch_records(read_lines(source), len))
-    return CopiedContent()
+    def open(self, stream: BinaryIO) -> None:
+        """Refuse names of columns, of texts or of ids, that lines do not have."""
+        self.layout.check_columns([LINE_COLUMN])
+        super().open(stream)
 
+    def read_lines(self) -> Iterator[Line]:
+        """Yield all lines."""
+        return map(Line, self.source.read_lines(), itertools.count(1))
 
-def _release_batch(batch: list[str], source: DecodedSource, release_rows: RowReleaser) -> bytes:
-    line_texts: list[str | None] = [line.removesuffix("\n").removesuffix("\r") for line in batch]
-    released = release_rows(TextRows(len(batch), {LINE_COLUMN: line_texts}))
-    new_texts = iter(list_column(released.columns[LINE_COLUMN]))
-    parts: list[str] = []
-    for line, line_text, is_released in zip(batch, line_texts, released.list_released(len(batch)), strict=True):
-        if is_released:
-            parts += (source.replace_unencodable(next(new_texts) or ""), line[len(line_text or "") :])
-    return source.encode("".join(parts))
+    def is_record(self, line: Line) -> bool:  # noqa: ARG002 - each is one
+        """Return that a line is a record."""
+        return True
+
+    def find_cell(self, line: Line, column: str) -> tuple[str, Span]:  # noqa: ARG002 - there is one
+        """Return a line without its end."""
+        text = line.raw.removesuffix("\n").removesuffix("\r")
+        return text, (0, len(text))
+
+    def list_cells(self, line: Line) -> list[tuple[str, object, Span]]:
+        """Return the one cell of a line."""
+        return [(LINE_COLUMN, *self.find_cell(line, LINE_COLUMN))]
+
+    def write_text(self, text: str) -> str:
+        """Return a new text with a question mark for what the encoding lacks."""
+        return self.source.replace_unencodable(text)

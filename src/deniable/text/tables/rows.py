@@ -1,30 +1,19 @@
-"""Rows of a table and their texts, column by column: what is released together."""
+"""Rows of a table and their texts, column by column, as Arrow holds them: what is released together.
+
+A column of texts is a `pa.LargeStringArray` with nulls. Lone surrogates, which only Python and JSON have, stand in it
+as three bytes each; no file that is read in Arrow's memory has any.
+"""
 
 import dataclasses
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from typing import Union
+from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deniable.core.arrays import BoolArray, IntArray
-from deniable.text.encoded import EncodedTexts, Texts, list_texts
-
-RowColumn = Union[list[str | None], pa.LargeStringArray]  # noqa: UP007 - Arrow's classes know no |
-"""One text of each row, or null: in a list, or as Arrow holds them, in valid UTF-8."""
-
-
-@dataclasses.dataclass(frozen=True, slots=True)
-class TextRow:
-    """One record: its id, if the table names one, its texts with their columns, and whose it is, where that is read.
-
-    Record and person are identities, see `deniable.core.identity`.
-    """
-
-    record_id: str | None
-    cells: list[tuple[str, str | None]]
-    person: str | None = None
+from deniable.text.tables.layout import NewCells, batch_records
 
 
 @dataclasses.dataclass(frozen=True)
@@ -32,67 +21,38 @@ class TextRows:
     """R rows of a table.
 
     Attributes:
-        count: R.
         columns: the R texts of each column.
         record_ids: their identities, if the table names any.
         persons: identities of whose they are, where that is read.
+        numbers: of the rows in the table, from 0 on, once that is known.
     """
 
-    count: int
-    columns: Mapping[str, RowColumn]
+    columns: Mapping[str, pa.LargeStringArray]
     record_ids: Sequence[str | None] | None = None
     persons: Sequence[str | None] | None = None
-
-    @classmethod
-    def of(cls, rows: Sequence[TextRow]) -> "TextRows":
-        """Return rows, each of which has the same columns once."""
-        names = [name for name, _ in rows[0].cells] if rows else []
-        cells = [dict(row.cells) for row in rows]
-        return cls(
-            len(rows),
-            {name: [texts[name] for texts in cells] for name in names},
-            [row.record_id for row in rows],
-            [row.person for row in rows],
-        )
+    numbers: Sequence[int] | None = None
 
     def __len__(self) -> int:
         """Return R."""
-        return self.count
-
-    def __iter__(self) -> Iterator[TextRow]:
-        """Yield the rows one by one."""
-        nulls = [None] * self.count
-        columns = [list_column(column) for column in self.columns.values()]
-        for number, record_id, person in zip(
-            range(self.count), self.record_ids or nulls, self.persons or nulls, strict=True
-        ):
-            cells = [(name, column[number]) for name, column in zip(self.columns, columns, strict=True)]
-            yield TextRow(record_id, cells, person)
+        return len(next(iter(self.columns.values()), ()))
 
     def filter(self, is_selected: BoolArray) -> "TextRows":
         """Return some of the rows, in their order."""
         places = np.flatnonzero(is_selected).tolist()
-        lists = (self.record_ids, self.persons)
-        record_ids, persons = (None if column is None else [column[place] for place in places] for column in lists)
-        return TextRows(
-            len(places),
-            {name: filter_column(column, is_selected) for name, column in self.columns.items()},
-            record_ids,
-            persons,
-        )
+        columns = {name: column.filter(pa.array(is_selected)) for name, column in self.columns.items()}
+        return TextRows(columns, *(cells and [cells[place] for place in places] for cells in self._lists))
 
-    def select(self, first: int, last: int) -> "TextRows":
-        """Return the rows from one to before another."""
-        return TextRows(
-            last - first,
-            {name: column[first:last] for name, column in self.columns.items()},
-            None if self.record_ids is None else self.record_ids[first:last],
-            None if self.persons is None else self.persons[first:last],
-        )
+    @property
+    def _lists(self) -> tuple[Any, Any, Any]:
+        return self.record_ids, self.persons, self.numbers
 
-
-NewTexts = Mapping[str, RowColumn]
-"""The new texts of rows, for each column."""
+    def split(self) -> Iterator["TextRows"]:
+        """Yield the rows in parts of about `MAX_BATCH_CHARACTERS` bytes."""
+        sizes = np.sum([measure_texts(column).clip(0) for column in self.columns.values()], axis=0)
+        for window in batch_records(range(len(self)), lambda row: int(sizes[row])):
+            part = slice(window[0], window[-1] + 1)
+            columns = {name: column[part] for name, column in self.columns.items()}
+            yield TextRows(columns, *(cells and cells[part] for cells in self._lists))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -101,60 +61,45 @@ class ReleasedRows:
 
     Attributes:
         columns: the k new texts of each column.
-        is_released: (R,) which rows are released; None for all.
+        is_released: (R,) which rows are released.
     """
 
-    columns: NewTexts
-    is_released: BoolArray | None = None
+    columns: Mapping[str, pa.ChunkedArray]
+    is_released: BoolArray
 
-    def list_released(self, count: int) -> list[bool]:
-        """Return for each of so many rows whether it is released."""
-        if self.is_released is None:
-            return [True] * count
-        released: list[bool] = self.is_released.tolist()
-        return released
+    @classmethod
+    def join(cls, parts: Sequence["ReleasedRows"]) -> "ReleasedRows":
+        """Return what becomes of the rows of several parts, at least one."""
+        columns = {name: pa.chunked_array([part.columns[name] for part in parts]) for name in parts[0].columns}
+        return cls(columns, np.concatenate([part.is_released for part in parts]))
 
 
 RowReleaser = Callable[[TextRows], ReleasedRows]
 """Maps rows to their new texts; null stays null."""
+CellMaker = Callable[[TextRows], Sequence[NewCells]]
+"""Maps rows to their new cells."""
 
 
-def list_column(column: RowColumn) -> list[str | None]:
+def make_column(texts: Sequence[str | None]) -> pa.LargeStringArray:
+    """Return texts as Arrow holds them."""
+    try:
+        return pa.array(texts, pa.large_string())
+    except UnicodeEncodeError:
+        encoded = [None if text is None else text.encode("utf-8", "surrogatepass") for text in texts]
+        return pa.array(encoded, pa.large_binary()).view(pa.large_string())
+
+
+def list_texts(column: pa.LargeStringArray) -> list[str | None]:
     """Return the texts of a column in a list."""
-    if isinstance(column, list):
-        return column
-    texts: list[str | None] = column.to_pylist()
+    try:
+        texts: list[str | None] = column.to_pylist()
+    except UnicodeDecodeError:
+        encoded = column.cast(pa.large_binary()).to_pylist()
+        return [None if data is None else data.decode("utf-8", "surrogatepass") for data in encoded]
     return texts
 
 
-def filter_column(column: RowColumn, is_selected: BoolArray) -> RowColumn:
-    """Return some texts of a column, null or not."""
-    if isinstance(column, list):
-        return [text for text, is_one in zip(column, is_selected.tolist(), strict=True) if is_one]
-    return column.filter(pa.array(is_selected))
-
-
-def measure_texts(column: RowColumn) -> IntArray:
-    """Return the lengths (R,) of texts, in characters or in bytes; -1 for null."""
-    if isinstance(column, list):
-        return np.array([-1 if text is None else len(text) for text in column], dtype=np.int64)
+def measure_texts(column: pa.LargeStringArray) -> IntArray:
+    """Return the lengths (R,) of texts in bytes; -1 for null."""
     lengths: IntArray = pc.fill_null(pc.binary_length(column), -1).to_numpy(zero_copy_only=False)
     return lengths
-
-
-def select_texts(column: RowColumn, is_selected: BoolArray) -> Texts:
-    """Return some texts (k,) of a column, none of them null."""
-    if isinstance(column, list):
-        return [text for text, is_one in zip(column, is_selected.tolist(), strict=True) if is_one and text is not None]
-    return EncodedTexts.of_arrow(column if is_selected.all() else column.filter(pa.array(is_selected)))
-
-
-def replace_texts(column: RowColumn, is_selected: BoolArray, new_texts: Texts) -> RowColumn:
-    """Return a column with new texts (k,) in place of those that were selected."""
-    if isinstance(column, list):
-        remaining = iter(list_texts(new_texts))
-        return [next(remaining) if is_one else text for text, is_one in zip(column, is_selected.tolist(), strict=True)]
-    new_column = (
-        new_texts.to_arrow() if isinstance(new_texts, EncodedTexts) else pa.array(new_texts, type=pa.large_string())
-    )
-    return new_column if is_selected.all() else pc.replace_with_mask(column, pa.array(is_selected), new_column)

@@ -1,4 +1,4 @@
-"""TextPrivatizer, as a transformer and as an object."""
+"""TextPrivatizer, scikit-learn's transformer, in pipelines and by itself."""
 
 import pickle
 from concurrent.futures import ThreadPoolExecutor
@@ -25,7 +25,7 @@ COUNTS = {"token_pattern": r"\S+"}
 def test_parameters():
     """get_params gives what was set, set_params changes it from the next text on, and both check nothing."""
     privatizer = dn.TextPrivatizer(MECHANISM, unknown="mask", keep=["the"])
-    options = {"unknown": "mask", "case": "lower", "keep": ["the"], "unescape": None, "key": None, "seed": None}
+    options = {"unknown": "mask", "case": "lower", "keep": ["the"], "unescape": None, "key": None}
     assert privatizer.get_params(deep=False) == {"mechanism": MECHANISM, **options}
     reached = {name for name in privatizer.get_params() if "__" in name}
     assert reached == {f"mechanism__{name}" for name in ("space", "epsilon", "beta", "gamma")}
@@ -40,16 +40,16 @@ def test_parameters():
 
 def test_mechanism_parameters_are_reached():
     """set_params puts a mechanism with other parameters in its place, which is the one that the constructor makes."""
-    privatizer = dn.TextPrivatizer(MECHANISM, seed=1)
+    privatizer = dn.TextPrivatizer(MECHANISM, key="seed:1")
     privatizer.set_params(mechanism__epsilon=4.0, mechanism__beta=0.01, case="copy")
     wanted = dn.TEM(SPACE, epsilon=4.0, beta=0.01)
     assert privatizer.mechanism.fingerprint == wanted.fingerprint != MECHANISM.fingerprint
-    assert privatizer.transform([LONG]) == dn.TextPrivatizer(wanted, seed=1, case="copy").transform([LONG])
+    assert privatizer.transform([LONG]) == dn.TextPrivatizer(wanted, key="seed:1", case="copy").transform([LONG])
     assert MECHANISM.epsilon == 1.0
     other = dn.CalibratedExponential(SPACE, epsilon=1.0)
     replaced = privatizer.set_params(mechanism__epsilon=2.0, mechanism=other)
     assert replaced.mechanism.fingerprint == dn.CalibratedExponential(SPACE, epsilon=2.0).fingerprint
-    with refuses("'gama'"):
+    with refuses("'mechanism__gama'"):
         dn.TextPrivatizer(MECHANISM).set_params(mechanism__gama=1)
     with refuses("'mechanism'"):
         dn.TextPrivatizer("tem").set_params(mechanism__epsilon=1)
@@ -59,7 +59,7 @@ def test_mechanism_parameters_are_reached():
 
 def test_copies_give_the_same_output():
     """A clone and a pickle have the same parameters and space; using an object does not change its pickle."""
-    fresh, used = (dn.TextPrivatizer(dn.CalibratedExponential(SPACE, epsilon=2.0), seed=7) for _ in range(2))
+    fresh, used = (dn.TextPrivatizer(dn.CalibratedExponential(SPACE, epsilon=2.0), key="seed:7") for _ in range(2))
     out = used.privatize(LONG)
     assert pickle.dumps(used) == pickle.dumps(fresh)
     copy = clone(used)
@@ -70,7 +70,7 @@ def test_copies_give_the_same_output():
 
 def test_pipelines_and_grids():
     """It is a step before a vectorizer that needs no fit, whose parameters, epsilon too, a search reaches."""
-    privatizer = dn.TextPrivatizer(MECHANISM, seed=1)
+    privatizer = dn.TextPrivatizer(MECHANISM, key="seed:1")
     check_is_fitted(privatizer)
     unfitted = privatizer.transform(["the food"])
     assert privatizer.fit(["other"]) is privatizer
@@ -93,7 +93,7 @@ def test_where_noise_comes_from():
     """Without a key every text differs; a seed repeats a call; under a key the output follows id and text alone."""
     privatizer = dn.TextPrivatizer(MECHANISM)
     assert len({privatizer.privatize(LONG), privatizer.privatize(LONG), *privatizer.transform([LONG, LONG])}) == 4
-    seeded = [dn.TextPrivatizer(MECHANISM, seed=seed).transform([LONG, LONG]) for seed in (1, 1, 2)]
+    seeded = [dn.TextPrivatizer(MECHANISM, key=f"seed:{seed}").transform([LONG, LONG]) for seed in (1, 1, 2)]
     assert seeded[0] == seeded[1]
     assert len({*seeded[0], *seeded[2]}) == 4
     privatizer = dn.TextPrivatizer(MECHANISM, key=KEY)
@@ -115,10 +115,6 @@ def test_where_noise_comes_from():
         ({"keep": 5}, "'keep'"),
         ({"keep": [5]}, "5"),
         ({"unescape": "xml"}, "'unescape'"),
-        ({"seed": 1.5}, "float"),
-        ({"seed": True}, "bool"),
-        ({"seed": KEY}, "bytes"),
-        ({"seed": 1, "key": KEY}, "seed"),
     ],
 )
 def test_wrong_parameters(options, value):
@@ -163,10 +159,10 @@ def test_wrong_texts_and_ids():
 
 def test_there_is_no_certificate_of_changing_parameters():
     """A certificate describes a release and what it counted, never an object that may have changed since."""
-    privatizer = dn.TextPrivatizer(MECHANISM, seed=1)
+    privatizer = dn.TextPrivatizer(MECHANISM, key="seed:1")
     assert not hasattr(privatizer, "certificate")
     release = privatizer.release
-    privatizer.set_params(seed=None, mechanism=dn.TEM(SPACE, epsilon=0.5))
+    privatizer.set_params(key=None, mechanism=dn.TEM(SPACE, epsilon=0.5))
     made = dn.Certificate.of(release, dn.Tally())
     assert (made.private, made.guarantee["epsilon"]) == (False, MECHANISM.epsilon)
     assert privatizer.release.mechanism.epsilon == 0.5
@@ -195,10 +191,10 @@ def test_column_transformer(library, output):
     frames = pytest.importorskip(library, reason=f"{library} is not installed")
     pytest.importorskip(output, reason=f"{output} is not installed")
     texts = [LONG, None, "the food"]
-    private = dn.TextPrivatizer(MECHANISM, seed=1).transform(texts)
+    private = dn.TextPrivatizer(MECHANISM, key="seed:1").transform(texts)
     frame = frames.DataFrame({"note": texts, "stars": [1, 2, 3]})
     for column in ("note", ["note"]):
-        steps = [("private", dn.TextPrivatizer(MECHANISM, seed=1), column)]
+        steps = [("private", dn.TextPrivatizer(MECHANISM, key="seed:1"), column)]
         transformer = ColumnTransformer(steps, remainder="passthrough").set_output(transform=output)
         out = transformer.fit_transform(frame)
         names = ["private__note", "remainder__stars"]
@@ -211,7 +207,7 @@ def test_column_transformer_without_data_frames():
     """A column named in a list comes out as a column of an array; one named alone goes on to a vectorizer."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
     frame = pandas.DataFrame({"note": ["the food", "london", ""], "stars": [1, 2, 3]})
-    privatizer = dn.TextPrivatizer(MECHANISM, seed=1)
+    privatizer = dn.TextPrivatizer(MECHANISM, key="seed:1")
     out = ColumnTransformer([("private", privatizer, ["note"])]).fit_transform(frame)
     assert (out.shape, out[:, 0].tolist()) == ((3, 1), privatizer.transform(list(frame["note"])))
     counting = make_pipeline(privatizer, CountVectorizer(**COUNTS))
@@ -224,9 +220,9 @@ def test_column_transformer_without_data_frames():
 def test_data_frames_come_out_where_they_are_asked_for(library):
     """set_output gives a data frame of one column, whatever came in; the input's index and nulls stay."""
     frames = pytest.importorskip(library, reason=f"{library} is not installed")
-    privatizer = dn.TextPrivatizer(MECHANISM, seed=1).set_output(transform=library)
+    privatizer = dn.TextPrivatizer(MECHANISM, key="seed:1").set_output(transform=library)
     texts = [LONG, None, "the food"]
-    private = dn.TextPrivatizer(MECHANISM, seed=1).transform(texts)
+    private = dn.TextPrivatizer(MECHANISM, key="seed:1").transform(texts)
     for given in (texts, frames.Series(texts)):
         frame = privatizer.transform(given)
         assert isinstance(frame, frames.DataFrame)
@@ -239,7 +235,7 @@ def test_data_frames_come_out_where_they_are_asked_for(library):
 def test_names_of_features():
     """The one column that comes out has the name of the one fitted on, or that which is asked for, or "text"."""
     pandas = pytest.importorskip("pandas", reason="pandas is not installed")
-    privatizer = dn.TextPrivatizer(MECHANISM, seed=1)
+    privatizer = dn.TextPrivatizer(MECHANISM, key="seed:1")
     assert privatizer.get_feature_names_out().tolist() == ["text"]
     series = pandas.Series(["the"], name="note")
     for data, name in (

@@ -1,17 +1,19 @@
-"""Texts in, private texts out: a `Release` as a scikit-learn transformer."""
+"""scikit-learn: a `Release` as a transformer, texts in and private texts out."""
 
-from collections.abc import Collection, Generator, Iterator, Sequence
+from collections.abc import Collection, Generator, Sequence
 from typing import Any, Protocol, Self, TypeVar, cast, overload
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.keys import Key, SecretKey, parse_key
-from deniable.core.randomness import derive_key_from_seed
-from deniable.text.columns import read_text_column
+from deniable.core.keys import Key, parse_key
+from deniable.core.randomness import SecretBytes
+from deniable.engines.columns import rebuild_column
+from deniable.text.batches import DEFAULT_COLUMN
+from deniable.text.columns import read_cells
 from deniable.text.escapes import Escapes
-from deniable.text.release import DEFAULT_COLUMN, Release
+from deniable.text.release import Release
 from deniable.text.tokens import CasePolicy, UnknownPolicy
 from deniable.words import WordMechanism
 
@@ -54,8 +56,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         case: see `Release`.
         keep: see `Release`.
         unescape: see `Release`.
-        key: see `Release`. By default each call draws fresh noise.
-        seed: a public seed in place of a key, for tests: the output is then **not private**.
+        key: see `Release`. By default each call draws fresh noise; ``"seed:N"`` is for tests.
 
     Raises:
         InputError: at once if the key cannot be parsed; when first used, if another parameter is outside its domain.
@@ -70,7 +71,6 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         keep: Collection[str] = (),
         unescape: Escapes | None = None,
         key: Key | str | bytes | None = None,
-        seed: int | None = None,
     ) -> None:
         self.mechanism = mechanism
         self.unknown = unknown
@@ -78,13 +78,12 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.keep = keep
         self.unescape = unescape
         self.key = key
-        self.seed = seed
 
     def __setattr__(self, name: str, value: object) -> None:
         """Set a parameter; a key of bytes is wrapped and one of another form refused: no representation shows it."""
         if name == "key":
             parsed = parse_key(type(self).__name__, value)
-            value = parsed if isinstance(parsed, SecretKey) else value
+            value = parsed if isinstance(parsed, SecretBytes) else value
         super().__setattr__(name, value)
 
     def set_params(self, **params: Any) -> Self:
@@ -104,6 +103,10 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             if not isinstance(self.mechanism, WordMechanism):
                 expected = "a word mechanism, such as TEM(space, epsilon=3.0)"
                 raise make_parameter_error("TextPrivatizer", "mechanism", expected, self.mechanism)
+            names = ["mechanism__" + name for name in self.mechanism.get_params()]
+            for name in changes:
+                if "mechanism__" + name not in names:
+                    raise InputError(f"TextPrivatizer has no parameter 'mechanism__{name}': take one of {names}.")
             self.mechanism = self.mechanism.replace(**changes)
         return self
 
@@ -114,33 +117,22 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Raises:
             InputError: a parameter outside its domain.
         """
-        if self.key is not None and self.seed is not None:
-            raise InputError("Give TextPrivatizer a key or a seed, not both.")
-        key = self.key
-        if self.seed is not None:
-            derive_key_from_seed(self.seed)  # raises
-            key = f"seed:{self.seed}"
-        if isinstance(self.keep, str) or not isinstance(self.keep, Collection):
-            raise make_parameter_error("TextPrivatizer", "keep", "a collection of words", self.keep)
-        parameters = (self.mechanism, self.unknown, self.case, tuple(self.keep), self.unescape, key)
-        cached: tuple[object, Release] | None = vars(self).get("_release")
-        if cached is None or cached[0] != parameters:
-            release = Release(
-                self.mechanism,
-                unknown=self.unknown,
-                case=self.case,
-                keep=self.keep,
-                unescape=self.unescape,
-                key=key,
-            )
-            cached = self._release = (parameters, release)
-        return cached[1]
+        return Release(
+            self.mechanism,
+            unknown=self.unknown,
+            case=self.case,
+            keep=self.keep,
+            unescape=self.unescape,
+            key=self.key,
+        )
 
     def fit(self, X: Any = None, y: Any = None) -> Self:
         """Check the parameters, and note the name of the column; nothing is learned from the texts."""
         self.release.read_key()
-        name = read_text_column("TextPrivatizer", X).name if hasattr(X, "shape") else None
-        self.feature_names_in_ = np.array([name or DEFAULT_COLUMN], dtype=object)
+        if hasattr(X, "shape"):
+            read_cells("TextPrivatizer", X)
+        name = X.columns[0] if hasattr(X, "columns") else getattr(X, "name", None)
+        self.feature_names_in_ = np.array([name if isinstance(name, str) and name else DEFAULT_COLUMN], dtype=object)
         return self
 
     @property
@@ -152,11 +144,6 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     def __sklearn_is_fitted__(self) -> bool:
         """Return True: the transformer has no fitted state."""
         return True
-
-    def __getstate__(self) -> dict[str, Any]:
-        """Return the parameters alone, so that using the object does not change how it pickles and hashes."""
-        state: dict[str, Any] = super().__getstate__()
-        return {name: value for name, value in state.items() if name != "_release"}
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> npt.NDArray[np.object_]:
         """Return the name of the one column that comes out: that of the column fitted on, else ``text``.
@@ -198,25 +185,12 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         """
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: use privatize.")
-        column = read_text_column("TextPrivatizer", X)
-        if isinstance(record_ids, Iterator):
-            record_ids = list(record_ids)
-        private_texts = self.release.batch(column.cells, record_ids).texts
+        cells = read_cells("TextPrivatizer", X)
+        private_texts = self.release.batch(cells, record_ids).texts
         if self._gives_polars:
             return [[text] for text in private_texts]
-        cells = [cell if text is None else text for cell, text in zip(column.cells, private_texts, strict=True)]
-        return column.rebuild(cells)
+        return rebuild_column(X, cells, private_texts)
 
-    @overload
-    def fit_transform(
-        self, X: npt.NDArray[Any], y: Any = None, record_ids: Sequence[str] | None = None
-    ) -> npt.NDArray[np.object_]: ...
-    @overload
-    def fit_transform(self, X: TableT, y: Any = None, record_ids: Sequence[str] | None = None) -> TableT: ...
-    @overload
-    def fit_transform(
-        self, X: Sequence[TextT] | Generator[TextT], y: Any = None, record_ids: Sequence[str] | None = None
-    ) -> list[TextT]: ...
     def fit_transform(self, X: Any, y: Any = None, record_ids: Sequence[str] | None = None) -> Any:
         """Return what `fit` and then `transform` give.
 
