@@ -11,14 +11,14 @@ from hypothesis import strategies as st
 from scipy import special, stats
 
 from deniable.auditing import bounds
-from deniable.auditing.games import Score, make_coin_game, make_identification_game, make_pooled_game
+from deniable.auditing.games import Score, make_identification_game, make_pooled_game
 
 ALPHA = 0.05
 deep = pytest.mark.deep
 LINE = np.abs(np.subtract.outer(np.arange(3.0), np.arange(3.0)))
 GAMES = {
-    "coin": make_coin_game((0, 1), 1.0),
-    "far coin": make_coin_game((0, 1), 4.0),
+    "coin": make_pooled_game((0, 1), [(0, 1)], np.array([1.0])),
+    "far coin": make_pooled_game((0, 1), [(0, 1)], np.array([4.0])),
     "pooled": make_pooled_game((0, 1, 2, 3), [(0, 1), (2, 3)], [0.3, 2.0]),
     "line": make_identification_game((0, 1, 2), LINE),
     "uniform": make_identification_game((0, 1, 2, 3), 1.0 - np.eye(4)),
@@ -81,7 +81,7 @@ def test_randomized_response_attains_the_cap(inputs, epsilon):
 @pytest.mark.parametrize(("epsilon", "distance"), [(1.0, 800.0), (1e6, 1e6), (1e200, 1e200)])
 def test_a_claim_beyond_floats_allows_everything(epsilon, distance):
     """However large epsilon d is, nothing overflows: every guess may be right."""
-    assert (make_coin_game((0, 1), distance).caps(epsilon) == 1).all()
+    assert (make_pooled_game((0, 1), [(0, 1)], np.array([distance])).caps(epsilon) == 1).all()
 
 
 # Tails.
@@ -116,7 +116,7 @@ def test_beyond_the_exact_tail_the_bound_is_above_it(name, monkeypatch):
 @pytest.mark.parametrize("distance", [0.2, 6.0])
 def test_equal_caps_are_clopper_and_pearson(right, guesses, distance):
     """For two inputs the bound is logit(BetaInv(alpha; v, r - v + 1)) / d."""
-    game = make_coin_game((0, 1), distance)
+    game = make_pooled_game((0, 1), [(0, 1)], np.array([distance]))
     least = special.betaincinv(right, guesses - right + 1, ALPHA)
     bound = bounds.compute_lower_bound(game, scored(right, np.array([[guesses, 0]])), ALPHA)
     assert bound == pytest.approx(max(special.logit(least), 0) / distance, rel=1e-9)
@@ -169,7 +169,10 @@ def test_no_guesses_give_no_bound():
 @pytest.mark.parametrize("unit", [1e-9, 1e3])
 def test_bounds_scale_with_the_unit_of_distance(unit):
     """In other units of distance the bounds are the same losses: epsilon d does not change."""
-    near, far = make_coin_game((0, 1), 1.0), make_coin_game((0, 1), unit)
+    near, far = (
+        make_pooled_game((0, 1), [(0, 1)], np.array([1.0])),
+        make_pooled_game((0, 1), [(0, 1)], np.array([unit])),
+    )
     score = scored(95, np.array([[50, 50]]))
     for bound in (bounds.compute_lower_bound, bounds.compute_anytime_bound):
         assert bound(far, score, ALPHA) * unit == pytest.approx(bound(near, score, ALPHA), rel=1e-9)

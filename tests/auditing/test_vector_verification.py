@@ -59,7 +59,7 @@ def test_every_mechanism(mechanism, status, bound):
     assert verdict.status == status
     assert verdict.epsilon == pytest.approx(bound, rel=1e-9)
     json.dumps(verdict.to_dict(), allow_nan=False)
-    if isinstance(mechanism.claim, dn.ApproxDP) and status == "proved":  # by theorem
+    if mechanism.claim.delta > 0 and status == "proved":  # by theorem
         assert (verdict.witness, verdict.lower_bound) == (None, 0)
 
 
@@ -109,7 +109,7 @@ def stretch(self, n):
 
 
 LAPLACE, APPROXIMATE = {"epsilon": 1.0, "domain": UNIT}, {"epsilon": 1.0, "delta": 1e-5, "domain": UNIT}
-LEAK = {"is_builtin": True, "has_builtin_sampler": True, "exact_loss": state_little, "_sample_rows": copy}
+LEAK = {"exact_loss": state_little, "_sample_rows": copy}
 
 
 @pytest.mark.parametrize(
@@ -119,7 +119,7 @@ LEAK = {"is_builtin": True, "has_builtin_sampler": True, "exact_loss": state_lit
         (dn.Gaussian, {"_sample_rows": draw_laplace}, APPROXIMATE, "undecided"),
         (dn.Laplace, {}, LAPLACE | {"domain": WiderBox(0.0, 1.0)}, "undecided"),
         (dn.Laplace, {"_sample_rows": draw_laplace}, LAPLACE | {"seed": 1}, "refuted"),
-        (dn.Laplace, {"claim": property(lambda self: dn.PureDP(self.epsilon / 2, "a wish"))}, LAPLACE, "refuted"),
+        (dn.Laplace, {"claim": property(lambda self: dn.Guarantee(self.epsilon / 2, "a wish"))}, LAPLACE, "refuted"),
         (dn.Laplace, {"grid": stretch}, LAPLACE, "undecided"),
         (dn.Laplace, {"__module__": dn.Laplace.__module__, "_sample_rows": copy}, LAPLACE, "undecided"),
         *((dn.Laplace, LEAK, LAPLACE | {"seed": seed}, "undecided") for seed in (None, 1)),
@@ -132,3 +132,20 @@ def test_draws_of_another_are_not_proved(parent, members, options, status):
     assert verdict.status == status
     assert (verdict.witness is None) == (status == "undecided")
     assert math.isinf(verdict.epsilon) or status == "refuted"
+
+
+@pytest.mark.parametrize("changes", [{"metric": "l1"}, {"unit": "person"}, {"adjacency": "one record added"}])
+def test_only_the_loss_of_any_two_values_is_compared(changes):
+    """A loss over the whole domain is no loss per unit of distance, and none of a person's records."""
+    claim = property(lambda self: dn.Guarantee(self.epsilon, "a wish", **changes))
+    mechanism = type("Wish", (dn.Laplace,), {"claim": claim})(**LAPLACE)
+    with refuses("The guarantee of Wish must be that of one record, for any two values"):
+        dn.verify(mechanism, dimension=3)
+
+
+def test_a_pure_loss_does_not_refute_a_claim_with_delta():
+    """What loses more than epsilon may be as rare as delta says."""
+    claim = property(lambda self: dn.Guarantee(self.epsilon / 2, "a wish", delta=0.9))
+    verdict = dn.verify(type("Wish", (dn.Laplace,), {"claim": claim})(**LAPLACE), dimension=3)
+    assert verdict.status == "undecided"
+    assert verdict.claim < verdict.lower_bound

@@ -87,7 +87,7 @@ class WithoutTheHalf(dn.TEM):
     """TEM as if the normaliser cost nothing."""
 
     def build_law(self):
-        return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(self.epsilon, self.gamma))
+        return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(self.epsilon, self.cutoff))
 
 
 class WrongBottom(dn.TEM):
@@ -97,9 +97,9 @@ class WrongBottom(dn.TEM):
         return dn.laws.TabulatedLaw(self.space, self._compute_rows)
 
     def _compute_rows(self, _, distances):
-        near = distances <= self.gamma
+        near = distances <= self.cutoff
         close, count = near.sum(axis=1, keepdims=True), distances.shape[1]
-        bottom = np.exp(-self.epsilon / 2 * self.gamma) * count / close
+        bottom = np.exp(-self.epsilon / 2 * self.cutoff) * count / close
         far = np.broadcast_to(bottom / np.maximum(count - close, 1), distances.shape)
         out = np.where(near, np.exp(-self.epsilon / 2 * distances), far)
         return out / out.sum(axis=1, keepdims=True)
@@ -112,8 +112,8 @@ class BottomIsTheInput(dn.TEM):
         return dn.laws.TabulatedLaw(self.space, self._compute_rows)
 
     def _compute_rows(self, _, distances):
-        near = distances <= self.gamma
-        scores = np.exp(-self.epsilon / 2 * np.minimum(distances, self.gamma))
+        near = distances <= self.cutoff
+        scores = np.exp(-self.epsilon / 2 * np.minimum(distances, self.cutoff))
         out = np.where(near, scores, 0.0)
         out[distances == 0.0] += np.where(near, 0.0, scores).sum(axis=1)
         return out / out.sum(axis=1, keepdims=True)
@@ -123,7 +123,7 @@ class AsTables(dn.TEM):
     """The law of TEM by rows of its own, so that no closed form is known."""
 
     def build_law(self):
-        return dn.laws.TabulatedLaw(self.space, lambda _, distances: self.kernel.rows(distances))
+        return dn.laws.TabulatedLaw(self.space, lambda _, distances: self.kernel(None, distances))
 
 
 def untimed(verdict):
@@ -396,7 +396,7 @@ def test_the_cache(small_vectors, own_cache_folder, kind, epsilon):
     first = dn.verify(kind(space, epsilon=epsilon))
     files = sorted(path.name for path in own_cache_folder.iterdir())
     assert files
-    assert dn.verify(kind(space, epsilon=epsilon)) == first
+    assert untimed(dn.verify(kind(space, epsilon=epsilon))) == untimed(first)
     assert untimed(alone) == untimed(first)
     assert sorted(path.name for path in own_cache_folder.iterdir()) == files
 
@@ -457,10 +457,7 @@ ROW = [0.5, 0.25, 0.25]
         ([ROW, ROW, [0.0, 0.0, 0.0]], "sum of 0"),
         (np.ma.masked_array([ROW, ROW, ROW], mask=np.eye(3)), "masked"),
         (np.array([ROW, ROW, ROW], dtype=complex), "complex128"),
-        (pd.DataFrame([ROW] * 3, index=["a", "c", "b"]), "'c' where 'b'"),
-        (pd.DataFrame([ROW] * 3, columns=["b", "a", "c"]), "'b' where 'a'"),
-        (pd.DataFrame([ROW] * 3, index=[0, 2, 1]), "0 where 'a'"),
-        (pd.DataFrame([ROW] * 2, index=["a", "b"]), "rows"),
+        (pd.DataFrame([ROW] * 3), "P.loc[words, words]"),
     ],
 )
 def test_bad_matrices(matrix, value):
@@ -468,16 +465,6 @@ def test_bad_matrices(matrix, value):
     space = dn.Space(["a", "b", "c"], [[0.0], [1.0], [3.0]])
     with refuses(value):
         dn.verify(matrix, space=space, epsilon=1.0)
-
-
-def test_a_labelled_matrix_in_the_order_of_the_words():
-    """A table whose rows and columns are the words in order, or are numbered, has the verdict of its array."""
-    space = dn.Space(["a", "b", "c"], [[0.0], [1.0], [3.0]])
-    matrix = [[0.5, 0.25, 0.25], [0.25, 0.5, 0.25], [0.25, 0.25, 0.5]]
-    found = dn.verify(matrix, space=space, epsilon=1.0)
-    words = list(space.words)
-    for table in (pd.DataFrame(matrix), pd.DataFrame(matrix, index=words, columns=words), pd.DataFrame(matrix, words)):
-        assert dn.verify(table, space=space, epsilon=1.0).lower_bound == found.lower_bound
 
 
 def test_bad_claims(small_space):

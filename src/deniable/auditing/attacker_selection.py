@@ -15,8 +15,7 @@ import numpy as np
 
 from deniable.auditing import bounds
 from deniable.auditing.attackers import ATTACKERS, InputScorer, list_suitable_attackers
-from deniable.auditing.games import AuditClaim, Game, Score
-from deniable.auditing.outputs import Outputs
+from deniable.auditing.games import Claim, Game, Score, Trials
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 
@@ -58,19 +57,14 @@ class FittedAttacker:
 
 
 def choose_attacker(
-    game: Game,
-    claim: AuditClaim,
-    outputs: Outputs,
-    sets: IntArray,
-    places: IntArray,
-    fresh_count: int,
-    allowed: Sequence[str],
+    game: Game, claim: Claim, trials: Trials, fresh_count: int, allowed: Sequence[str]
 ) -> FittedAttacker:
-    """Return the attacker and threshold that do best on these trials by cross-fitting, fitted on all of them.
+    """The attacker and threshold that do best on these trials by cross-fitting, fitted on all of them.
 
     The choice uses up nothing of alpha, since the bound rests on other trials.
     """
-    labels = game.sets[sets, places]
+    outputs = trials.outputs
+    labels = game.sets[trials.sets, trials.places]
     # Texts that hold numbers are read as both.
     readings = {False: outputs} | (
         {True: outputs.read_as_numbers()} if outputs.is_textual and outputs.has_numbers else {}
@@ -93,24 +87,25 @@ def choose_attacker(
         )
     best: FittedAttacker | None = None
     for name, as_numbers in candidates:
-        fit_attacker, reading = ATTACKERS[name], readings[as_numbers]
+        fit_attacker, reading = ATTACKERS[name][0], readings[as_numbers]
         scores = np.zeros((len(outputs), len(game.inputs)))
         for fold in range(_FOLD_COUNT):
             fitting_rows, held_out_rows = np.flatnonzero(folds != fold), np.flatnonzero(folds == fold)
             fold_scores = fit_attacker(game.inputs, reading.take(fitting_rows), labels[fitting_rows])
             scores[held_out_rows] = fold_scores(reading.take(held_out_rows))
-        threshold, share, bound = _choose_threshold(game, claim, scores, sets, places, fresh_count)
+        threshold, share, bound = _choose_threshold(game, claim, scores, trials, fresh_count)
         if best is None or bound > (1 + _MIN_IMPROVEMENT / math.sqrt(len(outputs))) * best.bound:
             best = FittedAttacker(name, fit_attacker(game.inputs, reading, labels), threshold, share, bound, as_numbers)
     return best  # type: ignore[return-value]  # there is a candidate
 
 
 def _choose_threshold(
-    game: Game, claim: AuditClaim, scores: FloatArray, sets: IntArray, places: IntArray, fresh_count: int
+    game: Game, claim: Claim, scores: FloatArray, trials: Trials, fresh_count: int
 ) -> tuple[float, float, float]:
-    """Return the log-odds above which to guess, the share of trials above it, and the bound that is expected of it."""
+    """The log-odds above which to guess, the share of trials above it, and the bound that is expected of it."""
+    sets = trials.sets
     guessed_places, log_odds = _guess_places(game, claim, scores, sets)
-    is_right = guessed_places == places
+    is_right = guessed_places == trials.places
     best = (-math.inf, 1.0, 0.0)
     for share in _GUESS_SHARES:
         threshold = float(np.quantile(log_odds, 1 - share))
@@ -127,9 +122,9 @@ def _choose_threshold(
 
 
 def _estimate_bound(
-    game: Game, claim: AuditClaim, right: int, count: int, scaled_guesses: IntArray, fresh_count: int
+    game: Game, claim: Claim, right: int, count: int, scaled_guesses: IntArray, fresh_count: int
 ) -> float:
-    """Return the bound to expect where so many of ``count`` guesses were right, see `_CAUTIONS`."""
+    """The bound to expect where so many of ``count`` guesses were right, see `_CAUTIONS`."""
     right_share = (right + 0.5) / (count + 1)
     error = math.sqrt(right_share * (1 - right_share) / count)
     for caution, weight in _CAUTIONS:
@@ -141,7 +136,7 @@ def _estimate_bound(
 
 
 def _select_surest(log_odds: FloatArray, share: float) -> BoolArray:
-    """Return which trials are guessed: the surest, as nearly a share of all as their ties allow.
+    """Which trials are guessed: the surest, as nearly a share of all as their ties allow.
 
     Of two numbers of guesses the one is taken whose ratio to that share is nearer 1, none among them.
     """
@@ -152,8 +147,8 @@ def _select_surest(log_odds: FloatArray, share: float) -> BoolArray:
     return is_guessed
 
 
-def _guess_places(game: Game, claim: AuditClaim, scores: FloatArray, sets: IntArray) -> tuple[IntArray, FloatArray]:
-    """Return the likeliest place of each trial's set, and how far its log-odds exceed what the claim allows."""
+def _guess_places(game: Game, claim: Claim, scores: FloatArray, sets: IntArray) -> tuple[IntArray, FloatArray]:
+    """The likeliest place of each trial's set, and how far its log-odds exceed what the claim allows."""
     posterior = game.posterior(scores, sets)
     guessed_places = posterior.argmax(axis=1)
     chance = np.clip(posterior[np.arange(len(guessed_places)), guessed_places], 1e-300, 1 - 1e-15)
@@ -162,11 +157,9 @@ def _guess_places(game: Game, claim: AuditClaim, scores: FloatArray, sets: IntAr
     return guessed_places, log_odds
 
 
-def score_trials(
-    game: Game, claim: AuditClaim, attacker: FittedAttacker, outputs: Outputs, sets: IntArray, true_places: IntArray
-) -> Score:
-    """Return the score of fresh trials."""
-    seen = outputs.read_as_numbers() if attacker.as_numbers else outputs
+def score_trials(game: Game, claim: Claim, attacker: FittedAttacker, trials: Trials) -> Score:
+    """The score of fresh trials."""
+    sets, seen = trials.sets, trials.outputs.read_as_numbers() if attacker.as_numbers else trials.outputs
     guessed_places, log_odds = _guess_places(game, claim, attacker.scores(seen), sets)
     is_guessed = log_odds >= attacker.threshold
     expected_guesses = attacker.share * len(sets)
@@ -174,6 +167,6 @@ def score_trials(
         is_guessed = _select_surest(log_odds, attacker.share)
     right, guesses = np.zeros_like(game.sets), np.zeros_like(game.sets)
     np.add.at(guesses, (sets[is_guessed], guessed_places[is_guessed]), 1)
-    is_right = is_guessed & (guessed_places == true_places)
+    is_right = is_guessed & (guessed_places == trials.places)
     np.add.at(right, (sets[is_right], guessed_places[is_right]), 1)
     return Score(right, guesses, len(sets))

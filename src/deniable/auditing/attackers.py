@@ -6,6 +6,7 @@ that gives log-likelihoods (m, M), up to a constant in each row.
 """
 
 import collections
+import contextlib
 import itertools
 import re
 from collections.abc import Callable, Iterator, Sequence
@@ -13,13 +14,16 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.float_precision import count_fractional_bits
-from deniable.auditing.outputs import Outputs
+from deniable.auditing.outputs import Outputs, count_fractional_bits
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.extras import import_extra
+from deniable.core.errors import import_extra
 
 InputScorer = Callable[[Outputs], FloatArray]
 Attacker = Callable[[Sequence[Any], Outputs, IntArray], InputScorer]
+_Reader = tuple[Callable[[Any], FloatArray], Any, FloatArray, FloatArray]
+"""How numbers are read: the map from numbers (k, n) to float64 that float32 can hold and whose squares float64 can; the
+inputs (M, n) read so, None unless each has as many numbers as an output; and the range that numbers are clipped to,
+that of the inputs, or of the central 80 % of outputs."""
 
 _MIN_RUNS_PER_INPUT = 4
 """With fewer runs of each input, only attackers that need no fitting are tried."""
@@ -32,8 +36,6 @@ _MIN_RUNS_FOR_FOREST = 300
 _TREE_COUNT = 60
 _SMOOTHING = 0.5
 _MAX_MAGNITUDE = 1e30
-_MAX_WHOLE = 2**53
-"""Integers beyond it are not all float64 numbers."""
 _MAX_PLACED_SPELLINGS = 64
 """Tokens of a text of which it is seen how each is written, beside its pairs of characters."""
 _MAX_PATTERN_CHARACTERS = 200
@@ -42,7 +44,7 @@ _SEED = 0
 
 
 def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:  # noqa: ARG001 - needs no fit
-    """Return the attacker that names the input nearest to the output, and uses nothing else.
+    """The attacker that names the input nearest to the output, and uses nothing else.
 
     Numbers are clipped to the inputs' range in every coordinate before their l1 distance is taken:
     for two inputs and Laplace noise that is the likelihood ratio. Texts are compared token by token.
@@ -55,9 +57,7 @@ def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
                 for string in new_outputs.strings
             ]
         )
-    read = _make_reader(outputs)
-    points = read(_stack_points(inputs))
-    low, high = points.min(axis=0), points.max(axis=0)
+    read, points, low, high = _make_reader(inputs, outputs)
 
     def scores(new_outputs: Outputs) -> FloatArray:
         clipped = np.clip(read(new_outputs.values), low, high)
@@ -67,13 +67,12 @@ def fit_nearest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
 
 
 def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker that rules out inputs from which no noise within the observed range leads to the output.
+    """The attacker that rules out inputs from which no noise within the observed range leads to the output.
 
     Noise is output minus input, of all coordinates alike. Where its range moves with the input, or is
     bounded, some outputs can come from one input only (Habernal 2022, Theorem 3.2).
     """
-    read = _make_reader(outputs)
-    points = read(_stack_points(inputs))
+    read, points, *_ = _make_reader(inputs, outputs)
     noise = np.sort((read(outputs.values) - points[labels]).ravel())
     # Rarer noise may occur: each end is moved out by the gap that its last few values span.
     tail = min(_TAIL_VALUES, len(noise) // 4)
@@ -88,98 +87,79 @@ def fit_support(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> In
     return scores
 
 
-def _import_sklearn(name: str) -> Any:  # noqa: ANN401 - a module without types
-    """Return a module of scikit-learn, whose import takes a second that only audits need."""
-    return import_extra(f"sklearn.{name}", "A black-box audit", "measure")
-
-
 def fit_linear(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return a logistic regression on the numbers, raw and clipped, or on tokens and their positions."""
-    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
-    make_pipeline = _import_sklearn("pipeline").make_pipeline
+    """A logistic regression on the numbers, raw and clipped, or on tokens and their positions."""
     if outputs.is_textual:
-        text = _import_sklearn("feature_extraction.text")
-        classifier = make_pipeline(text.CountVectorizer(analyzer=_list_placed_tokens, binary=True), model)
-        return _make_probability_scores(
-            classifier.fit(list(outputs.strings), labels), lambda new_outputs: list(new_outputs.strings), len(inputs)
-        )
-    read = _make_reader(outputs)
-    low, high = _find_clipping_range(inputs, outputs, read)
+        model = _make_text_model(_list_placed_tokens)
+        return _fit_classifier(model, lambda new_outputs: list(new_outputs.strings), inputs, outputs, labels)
+    read, _, low, high = _make_reader(inputs, outputs)
 
     def features(new_outputs: Outputs) -> FloatArray:
         values = read(new_outputs.values)
         return np.hstack([values, np.clip(values, low, high)])
 
-    classifier = make_pipeline(_import_sklearn("preprocessing").StandardScaler(), model).fit(features(outputs), labels)
-    return _make_probability_scores(classifier, features, len(inputs))
+    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
+    scaled = _import_sklearn("pipeline").make_pipeline(_import_sklearn("preprocessing").StandardScaler(), model)
+    return _fit_classifier(scaled, features, inputs, outputs, labels)
 
 
 def fit_tree(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return a shallow decision tree on the numbers, their extremes and sums: it finds moved supports."""
-    features = _make_summary_features(inputs, outputs)
-    classifier = _import_sklearn("tree").DecisionTreeClassifier(
+    """A shallow decision tree on the numbers, their extremes and sums: it finds moved supports."""
+    tree = _import_sklearn("tree").DecisionTreeClassifier(
         max_depth=3, min_samples_leaf=max(3, len(outputs) // 200), random_state=_SEED
     )
-    return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
+    return _fit_classifier(tree, _make_summary_features(inputs, outputs), inputs, outputs, labels)
 
 
 def fit_forest(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return a random forest on the features of `fit_tree`, for laws that no line and no small tree separates."""
-    features = _make_summary_features(inputs, outputs)
-    classifier = _import_sklearn("ensemble").RandomForestClassifier(
+    """A random forest on the features of `fit_tree`, for laws that no line and no small tree separates."""
+    forest = _import_sklearn("ensemble").RandomForestClassifier(
         _TREE_COUNT, min_samples_leaf=max(2, len(outputs) // 300), random_state=_SEED
     )
-    return _make_probability_scores(classifier.fit(features(outputs), labels), features, len(inputs))
+    return _fit_classifier(forest, _make_summary_features(inputs, outputs), inputs, outputs, labels)
 
 
 def fit_form(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return a logistic regression on how outputs are given: their types, and the characters of texts."""
-    text = _import_sklearn("feature_extraction.text")
-    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
-    classifier = _import_sklearn("pipeline").make_pipeline(
-        text.CountVectorizer(analyzer=_list_traits, binary=True), model
-    )
+    """A logistic regression on how outputs are given: their types, and the characters of texts."""
 
     def pair(new_outputs: Outputs) -> list[tuple[str, str]]:
-        strings = new_outputs.strings if new_outputs.is_textual else ("",) * len(new_outputs)
-        return list(zip(new_outputs.forms, strings, strict=True))
+        return list(zip(new_outputs.forms, new_outputs.strings or ("",) * len(new_outputs), strict=True))
 
-    return _make_probability_scores(classifier.fit(pair(outputs), labels), pair, len(inputs))
+    return _fit_classifier(_make_text_model(_list_traits), pair, inputs, outputs, labels)
 
 
 def fit_frequency(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker that counts how often each output, exactly as it came, came from each input."""
-    return _make_count_scores(inputs, outputs.keys, labels, lambda new_outputs: new_outputs.keys)
+    """The attacker that counts how often each output, exactly as it came, came from each input."""
+    return _make_count_scores(inputs, outputs, labels, lambda new_outputs: new_outputs.keys)
 
 
 def fit_precision(inputs: Sequence[Any], outputs: Outputs, labels: IntArray) -> InputScorer:
-    """Return the attacker that reads how fine the last bit of a float is, see `deniable.auditing.float_precision`."""
-    return _make_count_scores(inputs, _count_finest_bits(outputs), labels, _count_finest_bits)
+    """The attacker that reads how fine the last bit of a float is, see `deniable.auditing.outputs`."""
+
+    def count_finest_bits(new_outputs: Outputs) -> list[int]:
+        bits: list[int] = count_fractional_bits(new_outputs.values).max(axis=1).tolist()
+        return bits
+
+    return _make_count_scores(inputs, outputs, labels, count_finest_bits)
 
 
-ATTACKERS: dict[str, Attacker] = {
-    "nearest": fit_nearest,
-    "support": fit_support,
-    "linear": fit_linear,
-    "tree": fit_tree,
-    "form": fit_form,
-    "frequency": fit_frequency,
-    "precision": fit_precision,
-    "forest": fit_forest,
+ATTACKERS: dict[str, tuple[Attacker, str]] = {
+    "nearest": (fit_nearest, "names the nearest input"),
+    "support": (fit_support, "rules out inputs by the range of the noise"),
+    "linear": (fit_linear, "logistic regression"),
+    "tree": (fit_tree, "decision tree"),
+    "form": (
+        fit_form,
+        "reads how outputs are given and not what they say: types, signs of zero, digits, white space",
+    ),
+    "frequency": (fit_frequency, "counts outputs exactly as they came"),
+    "precision": (
+        fit_precision,
+        "reads the last bits of floats, which rounding makes depend on the input: release numbers on a grid",
+    ),
+    "forest": (fit_forest, "random forest"),
 }
-"""In order of preference where several do equally well."""
-ATTACKER_DESCRIPTIONS = {
-    "nearest": "names the nearest input",
-    "support": "rules out inputs by the range of the noise",
-    "linear": "logistic regression",
-    "form": "reads how outputs are given and not what they say: types, signs of zero, digits, white space",
-    "frequency": "counts outputs exactly as they came",
-    "precision": "reads the last bits of floats, which rounding makes depend on the input: release numbers on a grid",
-    "tree": "decision tree",
-    "forest": "random forest",
-    "none": "never played",
-}
-"""What each does, for verdicts."""
+"""Each attacker, and what it does, for verdicts; in order of preference where several do equally well."""
 
 
 def list_suitable_attackers(inputs: Sequence[Any], outputs: Outputs) -> Iterator[str]:
@@ -187,7 +167,7 @@ def list_suitable_attackers(inputs: Sequence[Any], outputs: Outputs) -> Iterator
     if outputs.is_textual:
         if all(isinstance(value, str) for value in inputs):
             yield "nearest"
-    elif _has_matching_inputs(inputs, outputs):
+    elif _make_reader(inputs, outputs)[1] is not None:
         yield "nearest"
         if len(outputs) >= _MIN_RUNS_PER_INPUT * len(inputs):
             yield "support"
@@ -205,57 +185,28 @@ def list_suitable_attackers(inputs: Sequence[Any], outputs: Outputs) -> Iterator
         yield "precision"
 
 
-def _has_matching_inputs(inputs: Sequence[Any], outputs: Outputs) -> bool:
-    """Return whether every input has as many numbers as an output."""
-    try:
-        arrays = [np.asarray(value) for value in inputs]
-    except ValueError:  # lists within lists, of several lengths
-        return False
-    return all(
-        array.size == outputs.values.shape[1]
-        and (array.dtype.kind in "biuf" or all(isinstance(value, int) for value in array.ravel()))
-        for array in arrays
-    )
+def _make_reader(inputs: Sequence[Any], outputs: Outputs) -> _Reader:
+    """How numbers are read, see `_Reader`.
 
-
-def _make_reader(outputs: Outputs) -> Callable[[Any], FloatArray]:
-    """Return the map from numbers (k, n) to float64 that float32 can hold and whose squares float64 can.
-
-    Integers of which float64 would lose the last digits are counted from those of the first output.
+    Integers, of which float64 might lose the last digits, are counted from those of the first output.
     """
-    values = outputs.values
-    is_wide = values.dtype.kind in "iO" and bool(((values > _MAX_WHOLE) | (values < -_MAX_WHOLE)).any())
-    origin = values[0].astype(object) if is_wide else None
+    origin = outputs.values[0] if outputs.values.dtype.kind == "i" else np.float64(0)
 
     def read(numbers: Any) -> FloatArray:  # noqa: ANN401 - an array of any type
-        gaps = numbers if origin is None else numbers.astype(object) - origin
-        clipped: FloatArray = np.clip(gaps, -_MAX_MAGNITUDE, _MAX_MAGNITUDE).astype(np.float64)
+        clipped: FloatArray = np.clip((numbers - origin).astype(np.float64), -_MAX_MAGNITUDE, _MAX_MAGNITUDE)
         return clipped
 
-    return read
-
-
-def _stack_points(inputs: Sequence[Any]) -> Any:  # noqa: ANN401 - an array of any type
-    """Return numeric inputs as rows (M, n)."""
-    rows = [np.ravel(value) for value in inputs]
-    return np.stack([row.astype(np.float64 if any(row.dtype.kind == "f" for row in rows) else object) for row in rows])
-
-
-def _find_clipping_range(
-    inputs: Sequence[Any], outputs: Outputs, read: Callable[[Any], FloatArray]
-) -> tuple[FloatArray, FloatArray]:
-    """Return the range that numbers are clipped to: that of the inputs, or of the central 80 % of outputs."""
-    if _has_matching_inputs(inputs, outputs):
-        points = read(_stack_points(inputs))
-        return points.min(axis=0), points.max(axis=0)
-    low, high = np.quantile(read(outputs.values), [0.1, 0.9], axis=0)
-    return low, high
+    with contextlib.suppress(ValueError):  # lists within lists, of several lengths
+        rows = [np.ravel(value) for value in inputs]
+        if all(row.size == outputs.values.shape[1] and row.dtype.kind in "biuf" for row in rows):
+            points = read(np.stack(rows))
+            return read, points, points.min(axis=0), points.max(axis=0)
+    return read, None, *np.quantile(read(outputs.values), [0.1, 0.9], axis=0)
 
 
 def _make_summary_features(inputs: Sequence[Any], outputs: Outputs) -> Callable[[Outputs], FloatArray]:
-    """Return the numbers of an output (m, n) with, for n > 1, their minimum, maximum and sum, raw and clipped."""
-    read = _make_reader(outputs)
-    low, high = _find_clipping_range(inputs, outputs, read)
+    """The numbers of an output (m, n) with, for n > 1, their minimum, maximum and sum, raw and clipped."""
+    read, _, low, high = _make_reader(inputs, outputs)
 
     def features(new_outputs: Outputs) -> FloatArray:
         values = read(new_outputs.values)
@@ -269,13 +220,32 @@ def _make_summary_features(inputs: Sequence[Any], outputs: Outputs) -> Callable[
     return features
 
 
-def _make_probability_scores(classifier: Any, features: Callable[[Outputs], Any], input_count: int) -> InputScorer:  # noqa: ANN401 - sklearn
-    """Return log-probabilities of all M inputs; those absent from the fit are as likely as the least."""
+def _import_sklearn(name: str) -> Any:  # noqa: ANN401 - a module without types
+    """A module of scikit-learn, whose import takes a second that only audits need."""
+    return import_extra(f"sklearn.{name}", "A black-box audit", "measure")
+
+
+def _make_text_model(analyzer: Callable[[Any], list[str]]) -> Any:  # noqa: ANN401 - sklearn
+    """A logistic regression on which of the features, that the analyzer lists of an output, are there."""
+    vectorizer = _import_sklearn("feature_extraction.text").CountVectorizer(analyzer=analyzer, binary=True)
+    model = _import_sklearn("linear_model").LogisticRegression(max_iter=200)
+    return _import_sklearn("pipeline").make_pipeline(vectorizer, model)
+
+
+def _fit_classifier(
+    model: Any,  # noqa: ANN401 - sklearn
+    features: Callable[[Outputs], Any],
+    inputs: Sequence[Any],
+    outputs: Outputs,
+    labels: IntArray,
+) -> InputScorer:
+    """Log-probabilities of all M inputs; those absent from the fit are as likely as the least."""
+    classifier = model.fit(features(outputs), labels)
 
     def scores(new_outputs: Outputs) -> FloatArray:
         with np.errstate(divide="ignore"):
             log_probabilities = np.log(np.maximum(classifier.predict_proba(features(new_outputs)), 1e-12))
-        scores_by_input = np.repeat(log_probabilities.min(axis=1, keepdims=True), input_count, axis=1)
+        scores_by_input = np.repeat(log_probabilities.min(axis=1, keepdims=True), len(inputs), axis=1)
         scores_by_input[:, classifier.classes_] = log_probabilities
         return scores_by_input
 
@@ -283,11 +253,11 @@ def _make_probability_scores(classifier: Any, features: Callable[[Outputs], Any]
 
 
 def _make_count_scores(
-    inputs: Sequence[Any], keys: Sequence[Any], labels: IntArray, make_keys: Callable[[Outputs], Sequence[Any]]
+    inputs: Sequence[Any], outputs: Outputs, labels: IntArray, make_keys: Callable[[Outputs], Sequence[Any]]
 ) -> InputScorer:
-    """Return smoothed log-frequencies of a key by input; a key that was never observed scores 0 for every input."""
+    """Smoothed log-frequencies of a key by input; a key that was never observed scores 0 for every input."""
     counts_by_key: dict[Any, FloatArray] = collections.defaultdict(lambda: np.full(len(inputs), _SMOOTHING))
-    for key, label in zip(keys, labels, strict=True):
+    for key, label in zip(make_keys(outputs), labels, strict=True):
         counts_by_key[key][label] += 1
     log_totals = np.log(np.bincount(labels, minlength=len(inputs)) + _SMOOTHING)
     log_frequencies = {key: np.log(counts) - log_totals for key, counts in counts_by_key.items()}
@@ -295,13 +265,8 @@ def _make_count_scores(
     return lambda new_outputs: np.array([log_frequencies.get(key, unseen_scores) for key in make_keys(new_outputs)])
 
 
-def _count_finest_bits(outputs: Outputs) -> list[int]:
-    bits: list[int] = count_fractional_bits(outputs.values).max(axis=1).tolist()
-    return bits
-
-
 def _count_common_tokens(tokens: Sequence[str], input_tokens: Sequence[str]) -> float:
-    """Return how many tokens two texts share, by position where they have one length, less the difference in length."""
+    """How many tokens two texts share, by position where they have one length, less the difference in length."""
     if len(tokens) == len(input_tokens):
         return float(sum(a == b for a, b in zip(tokens, input_tokens, strict=True)))
     common = collections.Counter(tokens) & collections.Counter(input_tokens)
@@ -314,7 +279,7 @@ def _list_placed_tokens(text: str) -> list[str]:
 
 
 def _list_traits(form_and_text: tuple[str, str]) -> list[str]:
-    """Return how an output is given: its types, its pairs of characters, and its first tokens with 9 for each digit."""
+    """How an output is given: its types, its pairs of characters, and its first tokens with 9 for each digit."""
     form, text = form_and_text
     closed = f"\x02{text}\x03"
     spellings = (

@@ -10,8 +10,9 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.auditing.games import AuditClaim, Game, Score
+from deniable.auditing.games import Claim, Game, Score
 from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.numbers import bisect, find_least_count
 
 DETECTION_POWER = 0.9
 _MAX_EXACT_GUESSES = 200_000
@@ -24,7 +25,7 @@ _BISECTION_STEPS = 60
 
 
 def compute_lower_bound(game: Game, score: Score, alpha: float, delta: float = 0.0) -> float:
-    """Return a lower confidence bound, at level 1 - alpha, on the true epsilon per unit of distance.
+    """A lower confidence bound, at level 1 - alpha, on the true epsilon per unit of distance.
 
     The least epsilon at which the chance of so many right guesses exceeds alpha (Clopper-Pearson
     where all caps are equal).
@@ -53,7 +54,7 @@ def compute_lower_bound(game: Game, score: Score, alpha: float, delta: float = 0
 
 
 def compute_log_e_value(game: Game, score: Score, epsilon: float) -> float:
-    """Return the logarithm of the e-value against "the true epsilon is at most this".
+    """The logarithm of the e-value against "the true epsilon is at most this".
 
     The mean over u in (0, 1] of the likelihood ratio of guesses that are right with probability
     q = cap + (1 - cap) u. Under the claim its expectation is at most 1 after every trial, so it
@@ -72,15 +73,15 @@ def compute_log_e_value(game: Game, score: Score, epsilon: float) -> float:
 
 
 def compute_anytime_bound(game: Game, score: Score, alpha: float) -> float:
-    """Return the lower bound on epsilon that holds at all times at once, at level 1 - alpha."""
+    """The lower bound on epsilon that holds at all times at once, at level 1 - alpha."""
     threshold = math.log(1 / alpha)
     if compute_log_e_value(game, score, 0.0) < threshold:
         return 0.0
     return _find_largest_epsilon(lambda epsilon: compute_log_e_value(game, score, epsilon) >= threshold, game.unit)
 
 
-def estimate_lower_bound(game: Game, share: float, guesses: IntArray, claim: AuditClaim, trials: int) -> float:
-    """Return a quick estimate of `compute_lower_bound` for a share of right guesses, by Chernoff's bound."""
+def estimate_lower_bound(game: Game, share: float, guesses: IntArray, claim: Claim, trials: int) -> float:
+    """A quick estimate of `compute_lower_bound` for a share of right guesses, by Chernoff's bound."""
     guess_count = float(guesses.sum())
     if claim.delta > 0:
         revealed = _find_max_revealed_trials(trials, claim.delta, _DELTA_ALPHA_SHARE * claim.alpha)
@@ -100,7 +101,7 @@ def estimate_lower_bound(game: Game, share: float, guesses: IntArray, claim: Aud
 def compute_detectable_epsilon(
     game: Game, guesses: IntArray, claim: float, alpha: float, delta: float = 0.0, trials: int = 0
 ) -> float:
-    """Return the least true epsilon that so many guesses would have refuted with probability 90 %.
+    """The least true epsilon that so many guesses would have refuted with probability 90 %.
 
     For the best possible attacker, which is right as often as a cap allows. Infinite where even all guesses being
     right would refute nothing.
@@ -108,29 +109,32 @@ def compute_detectable_epsilon(
     revealed = _find_max_revealed_trials(trials, delta, _DELTA_ALPHA_SHARE * alpha) if delta > 0 else 0
     remaining_alpha = (1 - _DELTA_ALPHA_SHARE) * alpha if delta > 0 else alpha
     counted_guesses = _set_guesses_aside(guesses, game, revealed)
-    critical_count = _find_critical_count(counted_guesses, game.caps(claim), remaining_alpha)
-    if critical_count > counted_guesses.sum():
+    caps, total = game.caps(claim), int(counted_guesses.sum())
+    critical_count = find_least_count(
+        lambda right: _compute_tail_probability(right, counted_guesses, caps) <= remaining_alpha, total
+    )
+    if critical_count > total:
         return math.inf
     # So many right guesses are needed beyond those that are not counted.
     return _find_detectable_epsilon(game, guesses, critical_count + revealed, claim)
 
 
 def compute_anytime_detectable_epsilon(game: Game, guesses: IntArray, claim: float, alpha: float) -> float:
-    """Return what `compute_detectable_epsilon` does, for e-values."""
+    """What `compute_detectable_epsilon` does, for e-values."""
     total, threshold = int(guesses.sum()), math.log(1 / alpha)
 
     def is_convincing(right: int) -> bool:
         right_counts = np.rint(guesses * (right / max(total, 1))).astype(np.int64)
         return compute_log_e_value(game, Score(np.minimum(right_counts, guesses), guesses, total), claim) >= threshold
 
-    critical_count = _find_least_count(is_convincing, total)
+    critical_count = find_least_count(is_convincing, total)
     if critical_count > total:
         return math.inf
     return _find_detectable_epsilon(game, guesses, critical_count, claim)
 
 
 def _find_detectable_epsilon(game: Game, guesses: IntArray, critical_count: int, claim: float) -> float:
-    """Return the least epsilon at which so many guesses are right, or more, with probability 90 %."""
+    """The least epsilon at which so many guesses are right, or more, with probability 90 %."""
 
     def is_undetected(epsilon: float) -> bool:
         return _compute_tail_probability(critical_count, guesses, game.caps(epsilon)) < DETECTION_POWER
@@ -139,8 +143,8 @@ def _find_detectable_epsilon(game: Game, guesses: IntArray, critical_count: int,
 
 
 def _compute_tail_probability(right: int, guesses: IntArray, caps: FloatArray) -> float:
-    """Return P[sum of Bernoulli(cap) >= right], or an upper bound on it."""
-    from scipy import special  # noqa: PLC0415 - only audits need it
+    """P[sum of Bernoulli(cap) >= right], or an upper bound on it."""
+    from scipy import special
 
     counts, chances = guesses[guesses > 0].ravel(), caps[guesses > 0].ravel()
     total = int(counts.sum())
@@ -157,7 +161,7 @@ def _compute_tail_probability(right: int, guesses: IntArray, caps: FloatArray) -
 
 
 def _compute_poisson_binomial(counts: IntArray, chances: FloatArray) -> FloatArray:
-    """Return P[sum = 0 ... total] of ``counts`` Bernoullis of each chance: the inverse transform of their product.
+    """P[sum = 0 ... total] of ``counts`` Bernoullis of each chance: the inverse transform of their product.
 
     Exact but for rounding, some 1e-13 in a tail.
     """
@@ -173,7 +177,7 @@ def _compute_poisson_binomial(counts: IntArray, chances: FloatArray) -> FloatArr
 
 
 def _compute_bernoulli_divergence(share: float, cap: float) -> float:
-    """Return the divergence (nats) of Bernoulli(share) from Bernoulli(cap)."""
+    """The divergence (nats) of Bernoulli(share) from Bernoulli(cap)."""
     divergence = share * math.log(share / cap) if share > 0 else 0.0
     if share < 1:
         divergence += (1 - share) * math.log((1 - share) / (1 - cap)) if cap < 1 else math.inf
@@ -181,14 +185,14 @@ def _compute_bernoulli_divergence(share: float, cap: float) -> float:
 
 
 def _find_max_revealed_trials(trials: int, delta: float, alpha: float) -> int:
-    """Return how often an event of probability delta happens at most, except with probability alpha."""
-    from scipy import stats  # noqa: PLC0415 - only audits need it
+    """How often an event of probability delta happens at most, except with probability alpha."""
+    from scipy import stats
 
     return int(stats.binom.isf(alpha, trials, delta))
 
 
 def _set_guesses_aside(guesses: IntArray, game: Game, revealed: int) -> IntArray:
-    """Return the guesses less so many: those about the nearest pairs, whose caps are lowest, to be cautious."""
+    """The guesses less so many: those about the nearest pairs, whose caps are lowest, to be cautious."""
     remaining = guesses.copy()
     for place in np.argsort(game.distances.sum(axis=2), axis=None, kind="stable"):
         removed = min(revealed, int(remaining.flat[place]))
@@ -197,36 +201,15 @@ def _set_guesses_aside(guesses: IntArray, game: Game, revealed: int) -> IntArray
     return remaining
 
 
-def _find_critical_count(guesses: IntArray, caps: FloatArray, alpha: float) -> int:
-    """Return the least number of right guesses that refutes these caps; one too many if none does."""
-    return _find_least_count(lambda right: _compute_tail_probability(right, guesses, caps) <= alpha, int(guesses.sum()))
-
-
-def _find_least_count(predicate: Callable[[int], bool], total: int) -> int:
-    """Return the least number in 1 ... total that a growing predicate holds for, else total + 1."""
-    low, high = 0, total + 1
-    while high - low > 1:
-        middle = (low + high) // 2
-        low, high = (low, middle) if predicate(middle) else (middle, high)
-    return high
-
-
 def _find_largest_epsilon(
     predicate: Callable[[float], bool], unit: float, start: float = 0.0, steps: int = _BISECTION_STEPS
 ) -> float:
-    """Return a number up to which a falling predicate of epsilon holds, from ``start``, where it does."""
-    low, high = start, max(2 * start, unit)
-    while predicate(high):
-        low, high = high, 2 * high
-        if high > _MAX_LOSS * unit + 2 * start:
-            return low
-    for _ in range(steps):
-        middle = (low + high) / 2
-        low, high = (middle, high) if predicate(middle) else (low, middle)
-    return low
+    """A number up to which a falling predicate of epsilon holds, from ``start``, where it does."""
+    limit = _MAX_LOSS * unit + 2 * start
+    return bisect(lambda epsilon: not predicate(epsilon), start, max(2 * start, unit), limit=limit, steps=steps)[0]
 
 
 @functools.cache
 def _make_mixture_weights() -> FloatArray:
-    """Return the shares u: half of them even, half of them small, for violations that are."""
+    """The shares u: half of them even, half of them small, for violations that are."""
     return np.concatenate([np.linspace(0, 1, 201)[1:], np.geomspace(1e-4, 0.5, 200)])

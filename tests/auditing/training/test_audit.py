@@ -58,7 +58,7 @@ def test_the_claim_names_its_neighbours():
     ):
         verdict = dn.audit_training(make_trainer(), RECORDS, [CANARY], claim=1.0, runs=40, **options)
         assert verdict.guarantee.adjacency.startswith(adjacency)
-        assert isinstance(verdict.guarantee, dn.ApproxDP) == ("delta" in options)
+        assert (verdict.guarantee.delta > 0) == ("delta" in options)
 
 
 def audit_scores(epsilon, claim, seed, **options):
@@ -144,10 +144,10 @@ def test_records_and_canaries_are_copies():
         ({"records": {"a": 1}}, "'records'"),
         ({"records": 5}, "'records'"),
         ({"records": [(number for number in range(3))]}, "copied"),
-        ({"claim": -1.0}, "'guarantee.epsilon'"),
-        ({"claim": math.nan}, "'guarantee.epsilon'"),
-        ({"claim": "1"}, "'guarantee.epsilon'"),
-        ({"delta": 1.0}, "'guarantee.delta'"),
+        ({"claim": -1.0}, "'claim'"),
+        ({"claim": math.nan}, "'claim'"),
+        ({"claim": "1"}, "'claim'"),
+        ({"delta": 1.0}, "'delta'"),
         ({"noise": "gaussian"}, "delta"),
         ({"noise": "laplace"}, "'laplace'"),
         ({"method": "one-run", "runs": 3}, "'runs'"),
@@ -183,15 +183,6 @@ def yield_then_fail(_records, _seed):
     """Raise at the second step."""
     yield np.zeros(1)
     raise ZeroDivisionError("division by zero")
-
-
-async def train_later(_records, _seed):
-    """Return something to wait for."""
-
-
-async def yield_later(_records, _seed):
-    """Yield something to wait for."""
-    yield np.zeros(1)
 
 
 def make_steps(*steps):
@@ -230,8 +221,6 @@ def by_turns(_records, seed):
         (step(None, None, -1.0), "'noise'"),
         (step(None, None, 1.0, 0.0), "'clip'"),
         (step(None, None, 1.0, 1.0, "float8"), "'arithmetic'"),
-        (train_later, "asynchronous"),
-        (yield_later, "asynchronous"),
         (by_turns, "some runs"),
     ],
 )
@@ -249,11 +238,11 @@ def test_what_is_refused_of_training(train, value):
         ([1.0], "(1,)"),
         (np.ma.masked_array(np.ones(10), mask=[True] + [False] * 9), "masked"),
         (torch.zeros(10, requires_grad=True), "requires grad"),
-        ([10**400] * 10, "10 finite numbers"),
-        ([[0.0], [0.0, 0.0]] * 5, "10 finite numbers"),
+        ([10**400] * 10, "object"),
+        ([[0.0], [0.0, 0.0]] * 5, "inhomogeneous"),
         ([1j] * 10, "complex128"),
         (lambda _canaries: ["a"] * 10, "<U1"),
-        (lambda _canaries: [math.inf] * 10, "infinity"),
+        (lambda _canaries: [math.inf] * 10, "finite"),
     ],
 )
 def test_what_is_refused_of_scores(result, value):

@@ -11,7 +11,9 @@ import deniable as dn
 from deniable.auditing.training.bounds import (
     GuessPlan,
     bound_epsilon_of_guesses,
+    bound_gaussian_mu,
     find_detectable_epsilon,
+    find_detectable_epsilon_of_runs,
     find_refuting_count,
     invert_curve,
     is_count_refuting,
@@ -20,7 +22,7 @@ from deniable.auditing.training.bounds import (
 deep = pytest.mark.deep
 ALPHA = 0.05
 DELTA = 1e-5
-PLANS = [GuessPlan(10, 1, 1), GuessPlan(200, 10, 10), GuessPlan(200, 100, 100), GuessPlan(1000, 60, 40)]
+PLANS = [GuessPlan(10, 2), GuessPlan(200, 20), GuessPlan(200, 200), GuessPlan(1000, 100)]
 
 
 def compute_shift(epsilon):
@@ -31,10 +33,11 @@ def compute_shift(epsilon):
 def count_gaussian_guesses(plan, mu, runs, seed):
     """Return (runs,) right guesses by the scores of independent Gaussian noise."""
     random = np.random.default_rng(seed)
-    coins = random.random((runs, plan.canaries)) < 0.5
+    coins = random.random((runs, plan.coins)) < 0.5
     order = np.argsort(mu * coins + random.standard_normal(coins.shape), axis=1)
     ranked = np.take_along_axis(coins, order, axis=1)
-    return ranked[:, plan.canaries - plan.included :].sum(axis=1) + (~ranked[:, : plan.excluded]).sum(axis=1)
+    excluded = plan.guesses // 2
+    return ranked[:, plan.coins - plan.guesses + excluded :].sum(axis=1) + (~ranked[:, :excluded]).sum(axis=1)
 
 
 @pytest.mark.parametrize("plan", PLANS)
@@ -54,8 +57,8 @@ def test_coins_that_are_shown_with_probability_delta(plan, epsilon, delta):
     """Randomized response that shows each coin with probability delta, those guessed first, keeps its claim."""
     count = find_refuting_count(invert_curve("any", epsilon, delta), plan, ALPHA)
     shown = np.arange(plan.guesses + 1)
-    weights = stats.binom.pmf(shown, plan.canaries, delta)
-    weights[-1] += stats.binom.sf(plan.guesses, plan.canaries, delta)
+    weights = stats.binom.pmf(shown, plan.coins, delta)
+    weights[-1] += stats.binom.sf(plan.guesses, plan.coins, delta)
     tails = stats.binom.sf(count - 1 - shown, plan.guesses - shown, special.expit(epsilon))
     assert weights @ tails <= ALPHA
 
@@ -124,7 +127,7 @@ def find_exact_epsilon(laws, neighbours, delta):
 @pytest.mark.parametrize("noise", ["any", "gaussian"])
 def test_bounds_and_refutations_agree(noise):
     """The bound grows with the right guesses, and is the epsilon up to which claims are refuted."""
-    plan = GuessPlan(500, 50, 50)
+    plan = GuessPlan(500, 100)
     bounds = [bound_epsilon_of_guesses(noise, plan, right, DELTA, ALPHA) for right in range(50, 101, 5)]
     assert bounds[0] == 0
     assert all(low <= high for low, high in itertools.pairwise(bounds))
@@ -143,7 +146,7 @@ def test_steinkes_bound_is_nearly_reached():
 
 def test_the_detectable_epsilon_is_refuted_nine_times_in_ten():
     """By the attacker it speaks of, for Gaussian noise and for randomized response; infinite for too few guesses."""
-    plan = GuessPlan(500, 50, 50)
+    plan = GuessPlan(500, 100)
     truth = find_detectable_epsilon("gaussian", plan, 1.0, DELTA, ALPHA)
     count = find_refuting_count(invert_curve("gaussian", 1.0, DELTA), plan, ALPHA)
     refuted = (count_gaussian_guesses(plan, compute_shift(truth), 1000, 2) >= count).mean()
@@ -151,12 +154,12 @@ def test_the_detectable_epsilon_is_refuted_nine_times_in_ten():
     truth = find_detectable_epsilon("any", plan, 1.0, DELTA, ALPHA)
     count = find_refuting_count(invert_curve("any", 1.0, DELTA), plan, ALPHA)
     assert stats.binom.sf(count - 1, 100, special.expit(truth)) == pytest.approx(0.9, abs=1e-6)
-    assert find_detectable_epsilon("any", GuessPlan(10, 2, 2), 4.0, DELTA, ALPHA) == math.inf
+    assert find_detectable_epsilon("any", GuessPlan(10, 4), 4.0, DELTA, ALPHA) == math.inf
 
 
 def test_extreme_claims():
     """Nothing overflows: a claim of any size is inverted, and no count of 0 refutes."""
-    plan = GuessPlan(100, 50, 50)
+    plan = GuessPlan(100, 100)
     for noise in ("any", "gaussian"):
         for epsilon in (1e-3, 700.0, 1000.0):
             inverse = invert_curve(noise, epsilon, DELTA)
@@ -164,3 +167,24 @@ def test_extreme_claims():
             assert is_count_refuting(inverse, plan, 100, ALPHA) == (epsilon < 1)
         assert 0 < bound_epsilon_of_guesses(noise, plan, 100, DELTA, ALPHA) < 20
     assert bound_epsilon_of_guesses("any", plan, 100, 0.999, ALPHA) == 0
+
+
+@pytest.mark.parametrize(("draws", "tolerance"), [(400, 0.06), pytest.param(4_000, 0.02, marks=pytest.mark.deep)])
+def test_independent_runs_of_gaussian_noise(draws, tolerance):
+    """A fixed rule bounds mu wrongly once in twenty, and the detectable epsilon is refuted nine times in ten."""
+    runs, claim, random = 400, 1.0, np.random.default_rng(3)
+    detectable = find_detectable_epsilon_of_runs(runs, claim, DELTA, ALPHA)
+    shares = {}
+    for truth in (claim, detectable):
+        mu = compute_shift(truth)
+        rules = []
+        for q in (0.01, 0.03, 0.1, stats.norm.cdf(-mu / 2)):
+            p = stats.norm.cdf(stats.norm.ppf(q) + mu)
+            counts = random.multinomial(runs, [p, q, 1 - p - q], draws)
+            bounds = np.array([bound_gaussian_mu(right, wrong, (runs, runs), ALPHA) for right, wrong, _ in counts])
+            rules.append((bounds > compute_shift(claim)).mean())
+        shares[truth] = max(rules)
+    assert shares[claim] < ALPHA + tolerance / 3
+    assert shares[detectable] > 0.9 - tolerance
+    assert bound_gaussian_mu(0, 5, (runs, runs), ALPHA) == bound_gaussian_mu(5, 9, (9, 9), ALPHA) == -math.inf
+    assert math.isinf(find_detectable_epsilon_of_runs(2, 3.0, DELTA, ALPHA))

@@ -7,12 +7,12 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from tests.auditing.training.trainers import CANARY, CLAIM, REPLACED, collect, make_claim, make_trainer
+from tests.auditing.training.trainers import CANARY, CLAIM, collect, make_claim, make_trainer
 
 
-def claim_epsilon(epsilon, guarantee=CLAIM):
+def claim_epsilon(epsilon):
     """Return a claim of another epsilon."""
-    return dataclasses.replace(guarantee, epsilon=epsilon)
+    return dataclasses.replace(CLAIM, epsilon=epsilon)
 
 
 def run_step(total, seed, batch, noise=1.0, **options):
@@ -39,7 +39,6 @@ def test_true_training_has_true_facts():
     assert facts.shown.scheme == facts.plan.sampling == "poisson"
     assert facts.multipliers == pytest.approx([3.0] * 60)
     assert facts.movement.ratio == pytest.approx(1.0)
-    assert facts.movement.copies == 1
     assert facts.seen is None
     assert facts.stated.upper == pytest.approx(claim.epsilon)
     assert not facts.is_refuted
@@ -82,11 +81,11 @@ def shuffle(records, seed, *, size=2, epochs=3):
 
 def test_shuffled_batches_are_recomputed_as_what_they_are():
     """The scheme that is seen, not the one stated, decides epsilon; neighbours must have one size."""
-    facts = dn.collect_training_facts(shuffle, [0.0] * 199, CANARY, claim_epsilon(8.0, REPLACED), other=-CANARY, seed=1)
+    facts = collect(shuffle, claim_epsilon(8.0), [0.0] * 199, other=-CANARY)
     assert facts.shown.scheme == "shuffled"
     assert facts.stated.upper < 3 < facts.seen.lower
     assert facts.movement.ratio == pytest.approx(1.0)  # 2 C for a record that is replaced
-    removed = dn.collect_training_facts(shuffle, [0.0] * 199, CANARY, make_claim(1.0), seed=1)
+    removed = collect(shuffle, make_claim(1.0), [0.0] * 199)
     assert removed.movement is None
     assert removed.verdicts["the accounting"].status == "refuted"
 
@@ -96,7 +95,7 @@ def test_what_is_not_shown_is_not_judged():
     facts = collect(lambda _records, _seed: iter([np.zeros(1)]))
     assert (facts.verdicts, facts.movement, facts.plan, facts.steps) == ({}, None, None, 1)
     assert "plan" in facts.to_report().to_text()
-    facts = collect(lambda _records, _seed: [plan(), dn.TrainingStep(np.zeros(1))])
+    facts = collect(lambda _records, _seed: iter([plan(), dn.TrainingStep(np.zeros(1))]))
     assert facts.movement is None
     assert list(facts.verdicts) == ["the accounting"]
 
@@ -113,9 +112,9 @@ def test_coins_of_few_records_are_coins(rate, seeds):
             yield run_step(sum(records[place] for place in batch), random, batch, 4.0)
 
     def look(claim, seed):
-        return dn.collect_training_facts(train, [0.0], 1.0, claim, other=0.0, seed=seed)
+        return collect(train, claim, [0.0], 1.0, other=0.0, other_is_empty=True, seed=seed)
 
-    claim = dn.ApproxDP(look(dn.ApproxDP(1.0, 0.01, ""), 0).stated.upper, 0.01, "a claim", "claimed")
+    claim = dn.Guarantee(look(dn.Guarantee(1.0, "", delta=0.01), 0).stated.upper, "a claim", "claimed", delta=0.01)
     facts = [look(claim, seed) for seed in range(seeds)]
     assert any(found.shown.scheme is None for found in facts)
     assert not any(found.is_refuted for found in facts)
@@ -198,7 +197,7 @@ def test_a_rate_that_is_not_the_one_stated():
             batch = np.flatnonzero(random.random(201)[: len(records)] < 0.5)
             yield run_step(clip_sum(records, batch), random, batch, 4.0)
 
-    facts = dn.collect_training_facts(train, [0.0] * 200, CANARY, claim_epsilon(0.72), seed=1)
+    facts = collect(train, claim_epsilon(0.72), [0.0] * 200)
     assert facts.stated.upper < 0.1
     assert 4 < facts.seen.lower < 5.866 < facts.seen.upper
     assert facts.verdicts["the accounting"].status == "refuted"
@@ -214,7 +213,7 @@ def test_epochs_are_those_that_were_seen():
         for place in random.permutation(201):
             yield run_step(clip_sum(records, [place]), random, np.array([place]), 5.0)
 
-    facts = dn.collect_training_facts(train, [0.0] * 200, CANARY, claim_epsilon(3.0, REPLACED), other=-CANARY, seed=1)
+    facts = collect(train, claim_epsilon(3.0), [0.0] * 200, other=-CANARY)
     assert facts.shown.per_epoch == 201
     assert facts.seen.upper < 3.0
     assert not facts.is_refuted
@@ -222,7 +221,7 @@ def test_epochs_are_those_that_were_seen():
 
 def test_a_claim_for_a_replaced_record_is_accounted_for_as_that():
     """The sum moves by twice as much: Gaussian noise of 2 spends 4.38, and not 1.99."""
-    facts = collect(make_trainer(2.0), claim_epsilon(1.9931, REPLACED), other=-CANARY)
+    facts = collect(make_trainer(2.0), claim_epsilon(1.9931), other=-CANARY)
     assert facts.stated.lower == pytest.approx(4.3772, abs=1e-3)
     assert facts.verdicts["the accounting"].status == "refuted"
 
@@ -239,9 +238,9 @@ def test_correct_sums_in_float32_are_never_refuted(count):
         noise = 2 * np.random.default_rng(seed).standard_normal(4)
         yield dn.TrainingStep(total + noise, np.arange(len(records)), total, 2.0)
 
-    facts = dn.collect_training_facts(train, [7.0] * (count - 1), 7.0, make_claim(2.0), seed=1)
+    facts = collect(train, make_claim(2.0), [7.0] * (count - 1), 7.0)
     verdict = facts.verdicts["the sum of a step"]
     assert (verdict.status, facts.is_refuted) == ("undecided", False)
     assert verdict.lower_bound <= verdict.claim
-    few = dn.collect_training_facts(lambda *given: train(*given, clip=1.05), [7.0] * 50, 7.0, make_claim(2.0), seed=1)
+    few = collect(lambda *given: train(*given, clip=1.05), make_claim(2.0), [7.0] * 50, 7.0)
     assert few.verdicts["the sum of a step"].status == "refuted"

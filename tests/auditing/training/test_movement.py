@@ -23,11 +23,10 @@ def make_run(*steps, plan=PLAN):
     return [plan, *shown]
 
 
-def measure(ours, theirs, repeated=None, records=("a", "b"), adjacency="one record added or removed", **options):
+def measure(ours, theirs, repeated=None, records=("a", "b"), **options):
     """Return what is seen where training shows these runs: with the canary, without it, and without it again."""
     runs = itertools.cycle([ours, theirs, theirs if repeated is None else repeated])
-    claim = dn.PureDP(1.0, "a claim", adjacency=adjacency)
-    facts = dn.collect_training_facts(lambda *_: iter(next(runs)), records, "canary", claim, seed=0, **options)
+    facts = dn.collect_training_facts(lambda *_: iter(next(runs)), records, "canary", claim=1.0, seed=0, **options)
     return facts.movement, facts.movement_note
 
 
@@ -42,36 +41,29 @@ def test_the_first_batch_with_the_record_is_measured():
     """The l2 norm of the difference, against the clipping norm of the plan."""
     ours = make_run(([0], [1, 0]), ([1, PLACE], [3, 4]))
     movement, _ = measure(ours, make_run(([0], [1, 0]), ([1], [0, 0])))
-    assert (movement.step, movement.norm, movement.ratio, movement.copies) == (1, 5.0, 2.5, 1)
+    assert (movement.step, movement.ratio) == (1, 2.5)
     assert movement.status == "refuted"
 
 
 def test_a_replaced_record_may_move_twice_as_much():
     """Twice the clipping norm is allowed, and the clipping norm of the step goes before that of the plan."""
     ours, theirs = make_run(([PLACE], [6])), make_run(([PLACE], [-6]))
-    replaced = {"other": "other", "adjacency": "one record replaced by another"}
+    replaced = {"other": "other"}
     assert measure(ours, theirs, **replaced)[0].ratio == 12 / (2 * 2.0)
     assert measure(change_step(ours, 0, clip=6.0), theirs, **replaced)[0].ratio == 12 / (2 * 6.0)
 
 
-@pytest.mark.parametrize(
-    ("adjacency", "status"),
-    [
-        ("one record made empty: the number of records and the sampling rate are public", "refuted"),
-        ("one record made empty: the number of places for records and the sampling rate are public", "refuted"),
-        ("one record replaced by another", "not refuted"),
-    ],
-)
-def test_an_empty_record_may_move_the_sum_by_one_clipping_norm(adjacency, status):
+@pytest.mark.parametrize(("is_empty", "status"), [(True, "refuted"), (False, "not refuted")])
+def test_an_empty_record_may_move_the_sum_by_one_clipping_norm(is_empty, status):
     """Twice the norm is what replacing may do: where the other record is empty, it refutes the claim."""
     runs = make_run(([PLACE], [4.0])), make_run(([PLACE], [0.0]))
-    assert measure(*runs, adjacency=adjacency, other="empty")[0].status == status
+    assert measure(*runs, other="empty", other_is_empty=is_empty)[0].status == status
 
 
 def test_a_record_that_counts_several_times():
     """Its copies are counted."""
     movement, note = measure(make_run(([PLACE, 0, PLACE], [4])), make_run(([0], [0])))
-    assert (movement.copies, movement.ratio) == (2, 2.0)
+    assert movement.ratio == 2.0
     assert "2 times" in note
 
 
@@ -79,7 +71,7 @@ def test_a_sum_that_moves_without_the_record():
     """A record that acts through others is seen where it acts; rounding is not."""
     theirs = make_run(([0], [1.0]), ([1], [1.0]))
     movement, _ = measure(make_run(([0], [1.5]), ([1], [1.0])), theirs)
-    assert (movement.step, movement.copies, movement.norm) == (0, 0, 0.5)
+    assert (movement.step, movement.ratio) == (0, 0.25)
     almost = change_step(make_run(([0], [1.0 + 1e-9]), ([1], [1.0])), 0, released=np.ones(1))
     movement, note = measure(almost, theirs)
     assert movement is None

@@ -9,7 +9,7 @@ import pytest
 import deniable as dn
 
 DELTA = 1e-5
-EMPTY_RECORD = "one record made empty: the number of records and the sampling rate are public"
+EMPTIED = {"delta": DELTA, "other": 0.0, "other_is_empty": True}
 deep = pytest.mark.deep
 
 
@@ -17,8 +17,7 @@ deep = pytest.mark.deep
 def recompute(records, size, steps, sigma):
     """Return the epsilon of Poisson batches, which `test_accounting` holds against other accountants."""
     plan = dn.TrainingPlan("poisson", records, size, steps, sigma, 1.0)
-    claim = dn.ApproxDP(1.0, DELTA, "a claim", adjacency=EMPTY_RECORD)
-    return dn.collect_training_facts(lambda *_: iter([plan, np.zeros(1)]), [0.0], 1.0, claim, other=0.0).stated
+    return dn.collect_training_facts(lambda *_: iter([plan, np.zeros(1)]), [0.0], 1.0, claim=1.0, **EMPTIED).stated
 
 
 def judge(draw, *, records=20, size=1.0, steps=12, sigma=4.0, seed=0, noises=None, hidden=()):
@@ -35,8 +34,7 @@ def judge(draw, *, records=20, size=1.0, steps=12, sigma=4.0, seed=0, noises=Non
             yield dn.TrainingStep(total + noise * random.standard_normal(1), shown, total, noise)
 
     epsilon = recompute(records, size, steps, sigma).upper
-    guarantee = dn.ApproxDP(epsilon, DELTA, "a claim", "claimed", adjacency=EMPTY_RECORD)
-    facts = dn.collect_training_facts(train, [0.0] * (records - 1), 1.0, guarantee, other=0.0, seed=seed)
+    facts = dn.collect_training_facts(train, [0.0] * (records - 1), 1.0, claim=epsilon, **EMPTIED, seed=seed)
     return facts.verdicts["the accounting"]
 
 

@@ -49,7 +49,7 @@ def test_half_of_the_noise_is_refuted():
     assert verdict.status == "refuted"
     assert claim.epsilon < verdict.lower_bound < make_claim(2.0, steps=4).epsilon
     assert verdict.samples == 1_000 - 2 * 20 - 300
-    assert verdict.witness.output.startswith("'updates' at ")
+    assert verdict.witness.output.startswith("'updates' names ")
     assert 0 < verdict.witness.correct_guesses <= verdict.witness.guesses <= 660
 
 
@@ -95,12 +95,17 @@ def train_sum(records, seed):
 @pytest.mark.parametrize(
     ("train", "claim", "options", "statistic"),
     [
-        (train_once_in_a_while, dn.PureDP(1.0, ""), {}, "largest step"),
-        (train_vocabulary, dn.PureDP(3.0, ""), {}, "size"),
-        (train_smaller_vocabulary, dn.PureDP(3.0, ""), {}, "size"),
-        (train_textbook, dn.PureDP(2.5, ""), {"runs": 2_000}, "last bits"),  # the claim of 8 / 4 holds for its values
-        (train_model, dn.ApproxDP(0.5, DELTA, ""), {"noise": "gaussian"}, "score"),
-        (train_sum, dn.PureDP(0.5, ""), {"other": -CANARY}, "updates"),
+        (train_once_in_a_while, dn.Guarantee(1.0, ""), {}, "largest step"),
+        (train_vocabulary, dn.Guarantee(3.0, ""), {}, "size"),
+        (train_smaller_vocabulary, dn.Guarantee(3.0, ""), {}, "size"),
+        (
+            train_textbook,
+            dn.Guarantee(2.5, ""),
+            {"runs": 2_000},
+            "last bits",
+        ),  # the claim of 8 / 4 holds for its values
+        (train_model, dn.Guarantee(0.5, "", delta=DELTA), {"noise": "gaussian"}, "score"),
+        (train_sum, dn.Guarantee(0.5, ""), {"other": -CANARY}, "updates"),
     ],
 )
 def test_each_statistic_refutes(train, claim, options, statistic):
@@ -119,7 +124,7 @@ def test_neighbours_of_a_replaced_record_have_one_size():
         seen.add((len(records), records[-1]))
         yield draw_noise(seed)
 
-    verdict = audit_pair(train, dn.PureDP(1.0, ""), other=None, runs=40)
+    verdict = audit_pair(train, dn.Guarantee(1.0, ""), other=None, runs=40)
     assert seen == {(21, CANARY), (21, None)}
     assert verdict.status == "not refuted"
 
@@ -130,7 +135,7 @@ def test_training_that_ignores_the_record_shows_nothing():
     def train(_records, _seed):
         yield np.zeros(2)
 
-    verdict = audit_pair(train, dn.PureDP(0.1, ""), runs=100)
+    verdict = audit_pair(train, dn.Guarantee(0.1, ""), runs=100)
     assert (verdict.status, verdict.lower_bound) == ("not refuted", 0.0)
 
 

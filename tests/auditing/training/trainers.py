@@ -10,8 +10,7 @@ import deniable as dn
 DELTA = 1e-5
 RECORDS = [0.0] * 20
 CANARY = 5.0
-CLAIM = dn.ApproxDP(1.0, DELTA, "the claim under audit", "claimed", adjacency="one record added or removed")
-REPLACED = dataclasses.replace(CLAIM, adjacency="one record replaced by another")
+CLAIM = dn.Guarantee(1.0, "the claim under audit", "claimed", delta=DELTA, adjacency="one record added or removed")
 
 
 def make_trainer(multiplier=2.0, *, rate=1.0, steps=1, noise=None, clip=1.0, copies=1):
@@ -40,12 +39,14 @@ def make_claim(multiplier=2.0, *, rate=1.0, steps=1):
     return dataclasses.replace(CLAIM, epsilon=collect(train, CLAIM).stated.upper)
 
 
-def collect(train, claim=None, **options):
+def collect(train, claim=None, records=RECORDS, canary=CANARY, **options):
     """Return the facts of a training."""
-    return dn.collect_training_facts(train, RECORDS, CANARY, claim or make_claim(1.0), **{"seed": 1} | options)
+    claim = claim or make_claim(1.0)
+    options = {"seed": 1, "claim": claim.epsilon, "delta": claim.delta} | options
+    return dn.collect_training_facts(train, records, canary, **options)
 
 
 def audit_pair(train, claim, **options):
     """Return the verdict of many runs with the canary and without it."""
-    options = {"runs": 400, "seed": 3, "delta": getattr(claim, "delta", 0.0)} | options
+    options = {"runs": 400, "seed": 3, "delta": claim.delta} | options
     return dn.audit_training(train, RECORDS, [CANARY], claim=claim.epsilon, **options)

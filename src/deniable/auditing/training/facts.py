@@ -7,6 +7,17 @@ larger than the accounting assumes, the claim has no ground: this is a proof, an
 accountant of this package then recomputes epsilon for the scheme, the rate, the steps and the noise that were seen.
 Where these disagree with the plan in any other way (`deniable.auditing.training.agreement`), nothing is said of the
 accounting. Batches of coins are looked at in some more runs, if one has few steps.
+
+What one record does to the sum of a step, exactly: two runs with one seed on neighbouring data.
+
+Up to the first batch with the record both runs have the same parameters, if the seed decides them. That is not believed
+but looked at: everything that was released before must be equal, so must the batches but for the record, and a third
+run on the same data as the second must have the same sum.
+
+**Rounding.** A sum of n numbers is off by at most (n - 1) u times the sum of their sizes, in any order of addition
+(Higham 2002, Section 4.2), where u is the unit roundoff of the arithmetic: 2^-24 for float32, which networks use. If no
+record counts more than C, as is claimed, that is n^2 u C for each of both sums, the rounding of their terms included.
+A sum that is shown in float64 may hold parts that were added up in float32: float64 is believed where it is stated.
 """
 
 import dataclasses
@@ -15,28 +26,155 @@ import time
 from collections.abc import Sequence
 from typing import Any
 
-from deniable.auditing.games import make_coins
-from deniable.auditing.sensitivity import compute_gaussian_epsilon
-from deniable.auditing.training.accounting import RecomputedEpsilon
+import numpy as np
+
+from deniable.accounting.gaussian import compute_gaussian_epsilon
+from deniable.accounting.training import EpsilonBounds, TrainingPlan
+from deniable.auditing.games import Claim, make_coins
+from deniable.auditing.training.audit import PairOptions
 from deniable.auditing.training.batches import ShownBatches, classify_batches, doubt_batches
-from deniable.auditing.training.judging import TrainingClaim
-from deniable.auditing.training.movement import IN_NO_BATCH, Movement, measure_movement
-from deniable.auditing.training.neighbours import ABSENT, NeighbourPair
-from deniable.auditing.training.observation import ObservedRun, TrainFunction, TrainingPlan, observe_training
-from deniable.auditing.training.one_run import MAX_SEED
-from deniable.auditing.training.run_accounting import SAME, AccountingFacts, RunAccounting, judge_accounting
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import (
-    ADDED_OR_REMOVED_RECORD,
-    EMPTY_PLACE,
-    EMPTY_RECORD,
-    REPLACED_RECORD,
-    ApproxDP,
-    Guarantee,
+from deniable.auditing.training.observation import (
+    MAX_SEED,
+    UNIT_ROUNDOFFS,
+    Arithmetic,
+    NeighbourPair,
+    ObservedRun,
+    TrainFunction,
+    TrainingStep,
+    observe_training,
 )
+from deniable.auditing.training.run_accounting import SAME, RunAccounting, judge_accounting
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, REPLACED_RECORD, Guarantee, Status, Verdict, Witness
 from deniable.core.numbers import format_lower, format_upper
 from deniable.core.report import Fact, Report, Section
 
+SUM_ROUNDING = 1e-5
+"""Relative error granted to the norm of one record, which networks compute in float32."""
+_SEEN_EXCESS = 0.01
+"""A movement that is larger by this share than allowed must be seen, or nothing is said."""
+IN_NO_BATCH = "not measured: the canary was in no batch"
+
+
+@dataclasses.dataclass(frozen=True)
+class Movement:
+    """What one record does to the sum of a step, at equal parameters and otherwise equal batches.
+
+    Attributes:
+        step: number of the step, from 0: the first that has the record, or whose sum it moves all the same.
+        ratio: of the l2 norm of the difference to what the accounting assumes, the clipping norm of the step, or twice
+            that for a record that is replaced by another.
+        rounding: by which rounding, of both sums and of the record's norm, can make the ratio too large or too small.
+    """
+
+    step: int
+    ratio: float
+    rounding: float
+
+    @property
+    def limits(self) -> tuple[float, float]:
+        """Between which numbers the ratio lies without rounding."""
+        return max(self.ratio - self.rounding, 0.0), self.ratio + self.rounding
+
+    @property
+    def status(self) -> Status:
+        """Whether it is more than is assumed: undecided where rounding hides that, or would hide a percent."""
+        low, high = self.limits
+        if low > 1:
+            return "refuted"
+        is_seen = self.rounding <= _SEEN_EXCESS or high <= 1
+        return "not refuted" if self.ratio <= 1 + SUM_ROUNDING and is_seen else "undecided"
+
+
+def measure_movement(
+    ours: ObservedRun, theirs: ObservedRun, repeated: ObservedRun, pair: NeighbourPair, norms_allowed: int
+) -> tuple[Movement | None, str]:
+    """What the canary does to the first sum that has it, or why that is not known.
+
+    Args:
+        ours: the run with the canary.
+        theirs: the run without it, with the same seed.
+        repeated: a run on the same data as ``theirs``, with the same seed.
+        pair: both data sets.
+        norms_allowed: by how many clipping norms the sums may differ.
+    """
+    if ours.plan is None:
+        return None, "not measured: the run states no plan"
+    place = len(pair.records)
+    for number, (step, other, again) in enumerate(zip(ours.steps, theirs.steps, repeated.steps, strict=False)):
+        flaw = _find_flaw(step, other, again, pair, place)
+        if flaw or step.clipped_sum is None or other.clipped_sum is None:  # without a sum there is a flaw
+            return None, f"not measured: {flaw}"
+        difference = step.clipped_sum - other.clipped_sum
+        norm, copies = float(np.linalg.norm(difference)), int((np.asarray(step.batch) == place).sum())
+        # Sums of the same records may differ in their last bits.
+        is_drawn = copies > 0 or int((np.asarray(other.batch) == place).sum()) > 0
+        if is_drawn or norm > SUM_ROUNDING * max(float(np.linalg.norm(step.clipped_sum)), ours.plan.clip):
+            clip = ours.plan.clip if step.clip is None else step.clip
+            times = "" if copies == 1 else f", where the canary counts {copies} times"
+            record = (
+                "" if norms_allowed == 1 else "; another record takes its place, so twice the clipping norm is allowed"
+            )
+            note = f"at step {number + 1}, on neighbours of the same parameters and seed{times}{record}"
+            sums = step.clipped_sum, other.clipped_sum
+            roundoff = UNIT_ROUNDOFFS[step.arithmetic or _find_arithmetic(sums)]
+            terms = np.size(step.batch) ** 2 + np.size(other.batch) ** 2  # type: ignore[arg-type]
+            # The norm of a record is a sum too, of d squares.
+            of_record = max(SUM_ROUNDING, difference.size / 2 * max(roundoff, UNIT_ROUNDOFFS["float32"]))
+            ratio = norm / (norms_allowed * clip)
+            return Movement(number, ratio, terms * roundoff / norms_allowed + of_record), note
+        if not np.array_equal(step.released, other.released):
+            return None, (
+                "not measured: before the canary was in a batch, runs with one seed released other numbers, so that "
+                "their parameters differ: let the seed decide all randomness"
+            )
+    return None, IN_NO_BATCH
+
+
+def _find_arithmetic(sums: Sequence[FloatArray]) -> Arithmetic:
+    """In which arithmetic sums (d,) were added up that do not say so: float32, or a narrower one.
+
+    That are the fewest bits that hold all numbers. Few bits are believed only of numbers whose
+    last bits differ in place, as rounding makes them: small whole numbers have few bits in any format.
+    """
+    numbers = np.concatenate(sums)
+    mantissas, exponents = np.frexp(numbers[numbers != 0])
+    formats: tuple[tuple[Arithmetic, int], ...] = (("bfloat16", 8), ("float16", 11))  # bits of the significand
+    for name, bits in formats:
+        whole = np.ldexp(mantissas, bits)
+        if len(whole) and (whole == np.trunc(whole)).all():
+            is_fixed_point = (np.ldexp(whole, exponents - exponents.max()) % 1 == 0).all()
+            return "float32" if is_fixed_point else name
+    return "float32"
+
+
+def _find_flaw(step: TrainingStep, other: TrainingStep, again: TrainingStep, pair: NeighbourPair, place: int) -> str:
+    """Why two steps cannot be compared; empty where they can."""
+    if step.clipped_sum is None or other.clipped_sum is None or again.clipped_sum is None:
+        return "the run does not show its sums before the noise"
+    if step.batch is None or other.batch is None or again.batch is None:
+        return "the run does not show its batches"
+    if not np.array_equal(_drop_record(step.batch, place), _drop_record(other.batch, place)):
+        advice = "give a record in the place of the canary" if pair.is_removal else "let the seed decide batches"
+        return f"with one seed both data sets have other batches: {advice}"
+    if step.clipped_sum.shape != other.clipped_sum.shape:
+        return f"the sums have {step.clipped_sum.size:,} and {other.clipped_sum.size:,} numbers"
+    if not _is_repeated(other.clipped_sum, again.clipped_sum):
+        return "two runs on the same data with one seed have other sums: let the seed decide all randomness"
+    return ""
+
+
+def _is_repeated(first: FloatArray, second: FloatArray) -> bool:
+    """Whether two sums are the same, but for the order in which they were added up."""
+    scale = max(float(np.linalg.norm(first)), 1e-300)
+    return first.shape == second.shape and float(np.linalg.norm(first - second)) <= SUM_ROUNDING * scale
+
+
+def _drop_record(batch: IntArray, place: int) -> IntArray:
+    return np.sort(batch[batch != place])
+
+
+STEP_VERDICT = "the sum of a step"
 _SEEDS = 3
 """Seeds that are tried until the canary is in a batch."""
 _DELTA = 1e-5
@@ -56,7 +194,9 @@ class TrainingFacts:
         movement_note: why, or the record.
         multipliers: (T,) standard deviation of the noise of each step, per unit of its clipping norm; empty where the
             run does not say.
-        accounting: what they show of the epsilon; None where there is no plan.
+        disagreement: in what the run disagrees with its plan, in words; empty where it does not.
+        stated: epsilon of the plan, by its own scheme and noise; None where there is no plan, or no delta.
+        seen: epsilon by the scheme, the rate and the noise that were seen; None where they are those of the plan.
         verdicts: on what one step and the whole run claim, by name.
     """
 
@@ -66,18 +206,10 @@ class TrainingFacts:
     movement: Movement | None
     movement_note: str
     multipliers: tuple[float, ...]
-    accounting: AccountingFacts | None
+    disagreement: str
+    stated: EpsilonBounds | None
+    seen: EpsilonBounds | None
     verdicts: dict[str, Verdict]
-
-    @property
-    def stated(self) -> RecomputedEpsilon | None:
-        """Epsilon of the plan, by its own scheme and noise; None where there is no plan, or no delta."""
-        return None if self.accounting is None else self.accounting.stated
-
-    @property
-    def seen(self) -> RecomputedEpsilon | None:
-        """Epsilon by the scheme, the rate and the noise that were seen; None where they are those of the plan."""
-        return None if self.accounting is None else self.accounting.seen
 
     @property
     def is_refuted(self) -> bool:
@@ -85,7 +217,7 @@ class TrainingFacts:
         return any(verdict.status == "refuted" for verdict in self.verdicts.values())
 
     def to_report(self) -> Report:
-        """Return the facts as a report."""
+        """The facts as a report."""
         sections = [Section("what the run says", _list_stated_facts(self)), Section("what was seen", _list_seen(self))]
         accounting = [
             Fact(f"epsilon, {name}", f"{format_lower(found.lower, 4)} to {format_upper(found.upper, 4)}", found.ground)
@@ -102,10 +234,10 @@ def collect_training_facts(
     train: TrainFunction,
     records: Sequence[Any],
     canary: Any,  # noqa: ANN401 - any record
-    guarantee: Guarantee,
     *,
-    other: Any = ABSENT,  # noqa: ANN401 - the same
-    seed: int | None = None,
+    claim: float,
+    delta: float = 0.0,
+    **options: Any,  # noqa: ANN401 - the fields of `PairOptions`
 ) -> TrainingFacts:
     """Train three times with one seed, on neighbouring data, and return what can be said by looking at the steps.
 
@@ -113,20 +245,21 @@ def collect_training_facts(
         train: see `deniable.auditing.training.observation`; it should yield a `TrainingPlan` and `TrainingStep`s.
         records: the data.
         canary: a record that one of both data sets has in addition, at its end.
-        guarantee: claimed for one record. A sum may differ by the clipping norm where the record is added, removed or
-            made empty, as its adjacency says, and by twice that where it is replaced by another.
-        other: the record in its place in the other data set; by default there is none. Where batches depend on the
-            number of records, neighbours of one size are needed.
-        seed: of the seed of the runs; None for a fresh one. Two more seeds are tried where the canary is in no batch.
+        claim: epsilon >= 0 for one record.
+        delta: of the claim, in [0, 1).
+        **options: the fields of `PairOptions`. Where batches depend on the number of records, neighbours
+            of one size are needed, so another record. The sum may differ by the clipping norm between both data sets,
+            and by twice that if the canary is replaced by a record that is not empty. Two more seeds are tried where
+            the canary is in no batch.
 
     Raises:
         InputError: a parameter outside its domain, or training failed.
     """
-    start = time.perf_counter()
-    claim = TrainingClaim(guarantee, takes_pair=True)
-    pair = NeighbourPair(records, canary, other)
-    norms_allowed = _count_norms_allowed(pair, guarantee)
-    random = make_coins(_OWNER, seed)
+    start, how = time.perf_counter(), PairOptions(**options)
+    guarantee = Claim(how.state_claim(claim, delta)).guarantee
+    pair = NeighbourPair(records, canary, how.other)
+    norms_allowed = 1 if pair.is_removal or how.other_is_empty else 2
+    random = make_coins(_OWNER, how.seed)
     for run_seed in random.integers(MAX_SEED, size=_SEEDS).tolist():
         ours, theirs, repeated = (
             observe_training(train, data, run_seed)
@@ -135,44 +268,39 @@ def collect_training_facts(
         movement, movement_note = measure_movement(ours, theirs, repeated, pair, norms_allowed)
         if movement_note != IN_NO_BATCH:
             break
-    plan, delta = ours.plan, claim.delta
-    shown = classify_batches([step.batch for step in ours.steps], len(pair.with_canary))
+    plan, records_seen = ours.plan, len(pair.with_canary)
+    shown = classify_batches([step.batch for step in ours.steps], records_seen)
     multipliers = _list_multipliers(ours)
-    accounting = None
+    disagreement, stated, seen, verdict = "", None, None, None
     if plan is not None:
-        shown = doubt_batches(shown, plan, len(pair.with_canary))
-        run = RunAccounting(plan, shown, len(ours.steps), tuple(multipliers), guarantee, len(pair.with_canary))
-        accounting = judge_accounting(
-            run, ours, lambda: observe_training(train, pair.with_canary, int(random.integers(MAX_SEED))), start
+        shown = doubt_batches(shown, plan, records_seen)
+        run = RunAccounting(plan, shown, len(ours.steps), multipliers, guarantee, records_seen)
+        disagreement, stated, seen, verdict = judge_accounting(
+            run, ours, lambda: observe_training(train, pair.with_canary, int(random.integers(MAX_SEED)))
         )
     verdicts = {}
     if movement is not None and plan is not None:
         multiplier = multipliers[movement.step] if multipliers else plan.noise_multiplier
-        verdicts["the sum of a step"] = _judge_movement(
-            movement, multiplier or plan.noise_multiplier, norms_allowed, delta or _DELTA, start
+        verdicts[STEP_VERDICT] = _judge_movement(
+            movement, multiplier or plan.noise_multiplier, norms_allowed, delta or _DELTA
         )
-    if accounting is not None and accounting.verdict is not None:
-        verdicts["the accounting"] = accounting.verdict
-    return TrainingFacts(
-        plan, len(ours.steps), shown, movement, movement_note, tuple(multipliers), accounting, verdicts
-    )
+    if verdict is not None:
+        verdicts["the accounting"] = verdict
+    seconds = time.perf_counter() - start
+    verdicts = {name: dataclasses.replace(each, seconds=seconds) for name, each in verdicts.items()}
+    accounting = disagreement, stated, seen
+    return TrainingFacts(plan, len(ours.steps), shown, movement, movement_note, multipliers, *accounting, verdicts)
 
 
-def _count_norms_allowed(pair: NeighbourPair, guarantee: Guarantee) -> int:
-    """Return by how many clipping norms the sum of neighbours may differ: an empty record adds nothing to it."""
-    return 1 if pair.is_removal or guarantee.adjacency in {EMPTY_RECORD, EMPTY_PLACE} else 2
-
-
-def _list_multipliers(run: ObservedRun) -> list[float]:
-    """Return the noise of each step per unit of its clipping norm; empty where a run does not say it of every step."""
+def _list_multipliers(run: ObservedRun) -> tuple[float, ...]:
+    """The noise of each step per unit of its clipping norm; empty where a run does not say it of every step."""
     if run.plan is None or any(step.noise is None for step in run.steps):
-        return []
-    clip = run.plan.clip
-    return [float(step.noise or 0.0) / (clip if step.clip is None else step.clip) for step in run.steps]
+        return ()
+    return tuple((step.noise or 0.0) / (step.clip or run.plan.clip) for step in run.steps)
 
 
-def _judge_movement(movement: Movement, multiplier: float, norms_allowed: int, delta: float, start: float) -> Verdict:
-    """Return the verdict on the Gaussian noise of one step: exact of the two sums, but for rounding."""
+def _judge_movement(movement: Movement, multiplier: float, norms_allowed: int, delta: float) -> Verdict:
+    """The verdict on the Gaussian noise of one step: exact of the two sums, but for rounding."""
     status, (low, high) = movement.status, movement.limits
     claim = compute_gaussian_epsilon(norms_allowed / multiplier, delta)
     loss = compute_gaussian_epsilon(low * norms_allowed / multiplier, delta)
@@ -189,30 +317,19 @@ def _judge_movement(movement: Movement, multiplier: float, norms_allowed: int, d
     if status == "undecided":
         method += f"; add the sum up in float64, and say so with arithmetic={'float64'!r}, to decide it"
     return Verdict(
-        guarantee=ApproxDP(claim, delta, source, "claimed", adjacency=adjacency),
+        guarantee=Guarantee(claim, source, "claimed", delta=delta, adjacency=adjacency),
         status=status,
-        epsilon=math.inf,
         lower_bound=loss,
-        confidence=1.0,
-        samples=0,
         witness=witness,
         method=method,
-        seconds=time.perf_counter() - start,
     )
 
 
 def _list_stated_facts(facts: TrainingFacts) -> tuple[Fact, ...]:
-    plan = facts.plan
-    if plan is None:
+    if facts.plan is None:
         return (Fact("plan", "none", "the run yields no TrainingPlan"),)
-    return (
-        Fact("sampling", plan.sampling),
-        Fact("records", plan.records),
-        Fact("batch size, expected", plan.batch_size),
-        Fact("steps", plan.steps),
-        Fact("noise multiplier", plan.noise_multiplier),
-        Fact("clipping norm", plan.clip),
-    )
+    names = ("sampling", "records", "batch size, expected", "steps", "noise multiplier", "clipping norm")
+    return tuple(map(Fact, names, dataclasses.astuple(facts.plan)))
 
 
 def _list_seen(facts: TrainingFacts) -> tuple[Fact, ...]:
@@ -225,8 +342,8 @@ def _list_seen(facts: TrainingFacts) -> tuple[Fact, ...]:
         least, largest = min(facts.multipliers), max(facts.multipliers)
         note = "at every step" if largest <= least * (1 + SAME) else f"the least of any step; up to {largest:.6g}"
         seen.append(Fact("noise multiplier", least, note))
-    if facts.accounting is not None and facts.accounting.disagreement:
-        seen.append(Fact("agrees with the plan", "no", facts.accounting.disagreement))
+    if facts.disagreement:
+        seen.append(Fact("agrees with the plan", "no", facts.disagreement))
     ratio = "unknown" if facts.movement is None else f"{facts.movement.ratio:.6g} times what is allowed"
     seen.append(Fact("one record moves the sum by", ratio, facts.movement_note))
     return tuple(seen)

@@ -2,23 +2,22 @@
 
 import dataclasses
 import math
-import time
 from collections.abc import Callable
 from typing import Any
 
 import numpy as np
 
-from deniable.auditing.training.accounting import RecomputedEpsilon, recompute_epsilon
-from deniable.auditing.training.agreement import (
+from deniable.accounting.training import EpsilonBounds, TrainingPlan, bound_epsilon
+from deniable.auditing.training.batches import (
+    CHANCE,
     Disagreement,
+    ShownBatches,
+    bound_rate,
     compute_rate_without_empty,
     find_disagreement,
-    has_empty_batch,
 )
-from deniable.auditing.training.batches import CHANCE, ShownBatches, bound_rate
-from deniable.auditing.training.observation import ObservedRun, TrainingPlan
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import EMPTY_RECORD, REPLACED_RECORD, Guarantee
+from deniable.auditing.training.observation import ObservedRun
+from deniable.core.guarantees import EMPTY_RECORD, REPLACED_RECORD, Guarantee, Verdict, Witness
 from deniable.core.numbers import format_lower, format_upper
 
 SAME = 1e-6
@@ -26,23 +25,6 @@ SAME = 1e-6
 _LEAST_RATE = 1e-9
 _ENOUGH_STEPS, _MAX_STEPS = 400, 1_000
 """Steps of Poisson batches that are looked at, and with those until one is empty."""
-
-
-@dataclasses.dataclass(frozen=True)
-class AccountingFacts:
-    """What runs show of an epsilon.
-
-    Attributes:
-        disagreement: in what they disagree with their plan, in words; empty where they do not.
-        stated: epsilon of the plan, by its own scheme and noise; None where no delta is claimed.
-        seen: epsilon by the scheme, the rate, the steps and the noise that were seen; None where they are the plan's.
-        verdict: on the epsilon claimed; None where no delta is.
-    """
-
-    disagreement: str
-    stated: RecomputedEpsilon | None
-    seen: RecomputedEpsilon | None
-    verdict: Verdict | None
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,11 +48,6 @@ class RunAccounting:
     records: int
 
     @property
-    def delta(self) -> float:
-        """The delta claimed; 0 for a guarantee without one."""
-        return getattr(self.guarantee, "delta", 0.0)
-
-    @property
     def has_other_rate(self) -> bool:
         """Whether batches show another rate of coins than is stated: statistics, and not proof."""
         low, high = self.shown.rates
@@ -81,23 +58,32 @@ class RunAccounting:
         """Whether batches show another scheme or rate than is stated."""
         return self.shown.scheme not in {None, self.plan.sampling} or self.has_other_rate
 
-    def recompute(self, plan: TrainingPlan, **options: Any) -> RecomputedEpsilon:  # noqa: ANN401 - of `recompute_epsilon`
-        """Return where the epsilon of a plan lies, at the claim's delta and for its adjacency."""
-        return recompute_epsilon(plan, self.delta, is_replaced=self.guarantee.adjacency == REPLACED_RECORD, **options)
+    @property
+    def has_several_noises(self) -> bool:
+        """Whether the noise differs between steps."""
+        return bool(self.multipliers) and max(self.multipliers) > min(self.multipliers) * (1 + SAME)
+
+    def account(self, plan: TrainingPlan, **options: Any) -> EpsilonBounds:  # noqa: ANN401 - of `bound_epsilon`
+        """Where the epsilon of a plan lies, at the claim's delta and for its adjacency."""
+        is_replaced = self.guarantee.adjacency == REPLACED_RECORD
+        return bound_epsilon(plan, self.guarantee.delta, is_replaced=is_replaced, **options)
 
 
 def judge_accounting(
-    run: RunAccounting, first: ObservedRun, run_again: Callable[[], ObservedRun], start: float
-) -> AccountingFacts:
-    """Return what a run and others of the same training show of the epsilon claimed.
+    run: RunAccounting, first: ObservedRun, run_again: Callable[[], ObservedRun]
+) -> tuple[str, EpsilonBounds | None, EpsilonBounds | None, Verdict | None]:
+    """What a run and others of the same training show of the epsilon claimed.
+
+    In what they disagree with their plan, in words, empty where they do not; the epsilon of the plan, None where no
+    delta is claimed; that of the scheme, the rate, the steps and the noise that were seen, None where they are the
+    plan's; and the verdict, None where no delta is claimed.
 
     Args:
         run: the first one.
         first: its steps.
         run_again: trains on the same records with a fresh seed.
-        start: clock reading when the audit began.
     """
-    plan, runs, claim = run.plan, [first], run.guarantee.epsilon
+    plan, runs = run.plan, [first]
     is_drawn = (
         plan.sampling == "poisson"
         and plan.rate < 1
@@ -107,32 +93,30 @@ def judge_accounting(
         runs.append(run_again())
     if is_drawn and run.shown.scheme == "poisson":
         sizes = np.array([len(step.batch) for each in runs for step in each.steps if step.batch is not None])
-        shown = dataclasses.replace(run.shown, rates=bound_rate(sizes, run.records))
-        run = dataclasses.replace(run, shown=shown)
+        run = dataclasses.replace(run, shown=dataclasses.replace(run.shown, rates=bound_rate(sizes, run.records)))
     disagreement = find_disagreement(plan, run.shown, runs, run.records)
-    if not run.delta:
-        return AccountingFacts("" if disagreement is None else disagreement.words, None, None, None)
-    stated, seen = run.recompute(plan), _recompute_seen(run)
-    if disagreement is None and seen is not None and _has_several_noises(run) and seen.upper > claim:
-        disagreement = Disagreement(
-            "the noise differs between steps, where the plan states one", 0.0, is_accounted=True
-        )
+    if not run.guarantee.delta:
+        return "" if disagreement is None else disagreement.words, None, None, None
+    stated, seen = run.account(plan), _account_seen(run)
+    if disagreement is None and run.has_several_noises and seen is not None and seen.upper > run.guarantee.epsilon:
+        words = "the noise differs between steps, where the plan states one"
+        disagreement = Disagreement(words, 0.0, is_accounted=True)
     if disagreement is None and is_drawn and first.steps:
         disagreement = _doubt_luck(run, runs, run_again)
-    verdict = _judge(run, seen or stated, disagreement, start)
-    return AccountingFacts("" if disagreement is None else disagreement.words, stated, seen, verdict)
+    verdict = _judge(run, seen or stated, disagreement)
+    return "" if disagreement is None else disagreement.words, stated, seen, verdict
 
 
 def _doubt_luck(
     run: RunAccounting, runs: list[ObservedRun], run_again: Callable[[], ObservedRun]
 ) -> Disagreement | None:
-    """Return that no batch is empty, where empty ones that are drawn again would spend more than is claimed."""
+    """That no batch is empty, where empty ones that are drawn again would spend more than is claimed."""
     plan = run.plan
     rate = compute_rate_without_empty(plan, run.records)
-    conditional = run.recompute(dataclasses.replace(plan, batch_size=rate * plan.records))
+    conditional = run.account(dataclasses.replace(plan, batch_size=rate * plan.records))
     if conditional.lower <= run.guarantee.epsilon:
         return None
-    while not has_empty_batch(runs):
+    while all(step.batch is None or len(step.batch) for each in runs for step in each.steps):
         steps = len(runs) * plan.steps
         if steps >= _MAX_STEPS:
             chance = (1 - plan.rate) ** run.records
@@ -147,62 +131,57 @@ def _doubt_luck(
     return None
 
 
-def _has_several_noises(run: RunAccounting) -> bool:
-    return bool(run.multipliers) and max(run.multipliers) > min(run.multipliers) * (1 + SAME)
+def _account_seen(run: RunAccounting) -> EpsilonBounds | None:
+    """Epsilon by the scheme, the rate, the steps and the noise that were seen; None where they are the plan's.
 
-
-def _recompute_seen(run: RunAccounting) -> RecomputedEpsilon | None:
-    """Return epsilon by the scheme, the rate, the steps and the noise that were seen; None where they are the plan's.
-
-    Between the epsilons of the most and of the least noise where it differs between steps; all records at every step
-    are accounted for exactly.
+    Where noise differs between steps, from that of the most noise to that of the least, and where a rate is seen, from
+    that of its lower limit to that of its upper one. All records at every step are accounted for together.
     """
-    plan, sampling = run.plan, run.shown.scheme or run.plan.sampling
-    least, most = min(run.multipliers, default=plan.noise_multiplier), max(run.multipliers, default=0.0)
-    if least == 0:
-        return RecomputedEpsilon(sampling, math.inf, math.inf, "a step that adds no noise")
-    if not _has_several_noises(run):
-        is_stated = math.isclose(least, plan.noise_multiplier, rel_tol=SAME)
-        is_planned = is_stated and not run.is_other_sampling and run.steps in {0, plan.steps}
-        if is_planned and not run.shown.per_epoch:
-            return None
-        return _recompute_at(run, plan.noise_multiplier if is_stated else least)
-    if sampling == "all" or (sampling == "poisson" and plan.rate == 1):
-        together = math.sqrt(len(run.multipliers) / sum(each**-2 for each in run.multipliers))
-        return _recompute_at(run, together)
-    lower, upper = _recompute_at(run, most), _recompute_at(run, least)
-    ground = f"{upper.ground}; between the most and the least noise of any step"
-    return RecomputedEpsilon(sampling, lower.lower, upper.upper, ground)
-
-
-def _recompute_at(run: RunAccounting, multiplier: float) -> RecomputedEpsilon:
-    """Return epsilon by the scheme, the rate and the steps that were seen, with this noise at every step."""
     plan, shown, sampling = run.plan, run.shown, run.shown.scheme or run.plan.sampling
-    seen = dataclasses.replace(plan, sampling=sampling, noise_multiplier=multiplier, steps=run.steps or plan.steps)
+    noises = run.multipliers or (plan.noise_multiplier,)
+    least, most = min(noises), max(noises)
+    if least == 0:
+        return EpsilonBounds(math.inf, math.inf, "a step that adds no noise", sampling == "fixed size")
+    seen, suffix = dataclasses.replace(plan, sampling=sampling, steps=run.steps or plan.steps), ""
+    if not run.has_several_noises:
+        is_stated = math.isclose(least, plan.noise_multiplier, rel_tol=SAME)
+        if is_stated and not run.is_other_sampling and seen.steps == plan.steps and not shown.per_epoch:
+            return None
+        least = most = plan.noise_multiplier if is_stated else least
+    elif sampling == "all" or (sampling == "poisson" and plan.rate == 1):
+        least = most = math.sqrt(len(noises) / sum(each**-2 for each in noises))
+    else:
+        suffix = "; between the most and the least noise of any step"
+    low = high = plan.batch_size
     if sampling == "fixed size" and shown.scheme:
-        seen = dataclasses.replace(seen, records=run.records, batch_size=max(float(shown.sizes[0]), _LEAST_RATE))
-    if sampling == "poisson" and run.has_other_rate:
-        low, high = shown.rates
+        low = high = max(float(shown.sizes[0]), _LEAST_RATE)
+        seen = dataclasses.replace(seen, records=run.records, batch_size=low)
+    elif sampling == "poisson" and run.has_other_rate:
         # Steps that are left out where nobody was drawn make the rate of the others higher, and spend no more for that.
-        low = max(min(low, plan.rate) if seen.steps < plan.steps else low, _LEAST_RATE)
-        ends = [run.recompute(dataclasses.replace(seen, batch_size=rate * plan.records)) for rate in (low, high)]
-        return RecomputedEpsilon(
-            "poisson", ends[0].lower, ends[1].upper, f"{ends[0].ground}; at the rate that was seen"
+        rate = min(shown.rates[0], plan.rate) if seen.steps < plan.steps else shown.rates[0]
+        low, high = max(rate, _LEAST_RATE) * plan.records, shown.rates[1] * plan.records
+        suffix += "; at the rate that was seen"
+    lower, upper = (
+        run.account(
+            dataclasses.replace(seen, noise_multiplier=noise, batch_size=size),
+            batches=shown.per_epoch,
+            presence=shown.presence,
         )
-    return run.recompute(seen, batches=shown.per_epoch or None, presence=shown.presence)
+        for noise, size in ((most, low), (least, high))
+    )
+    return dataclasses.replace(upper, lower=lower.lower, ground=f"{upper.ground}{suffix}")
 
 
-def _judge(run: RunAccounting, found: RecomputedEpsilon, disagreement: Disagreement | None, start: float) -> Verdict:
-    """Return the verdict on the epsilon claimed, by the accounting of what was seen."""
-    claim = run.guarantee.epsilon
+def _judge(run: RunAccounting, found: EpsilonBounds, disagreement: Disagreement | None) -> Verdict:
+    """The verdict on the epsilon claimed, by the accounting of what was seen."""
     is_known = disagreement is None or disagreement.is_accounted or run.is_other_sampling
-    is_refuted = is_known and found.lower > claim
-    is_replaced = run.guarantee.adjacency == REPLACED_RECORD or found.sampling == "fixed size"
-    adjacency = REPLACED_RECORD if is_replaced else EMPTY_RECORD
+    is_refuted = is_known and found.lower > run.guarantee.epsilon
     epsilons = f"{format_lower(found.lower, 4)} to {format_upper(found.upper, 4)}"
-    method = f"{found.ground}; for {adjacency}, on the worst data, at epsilon {epsilons}"
+    adjacency = REPLACED_RECORD if found.is_replaced else EMPTY_RECORD
+    confidence = 1 - CHANCE if run.is_other_sampling else 1.0
     if disagreement is not None and not is_refuted:
         method = f"what was seen is not what the plan states: {disagreement.words}"
+        return Verdict(run.guarantee, "undecided", method, confidence=confidence)
     witness = Witness(
         input="the worst data with a record",
         other="the same data without it",
@@ -210,15 +189,12 @@ def _judge(run: RunAccounting, found: RecomputedEpsilon, disagreement: Disagreem
         distance=1.0,
         loss=found.lower,
     )
-    is_judged = disagreement is None or is_refuted
     return Verdict(
         guarantee=run.guarantee,
-        status="refuted" if is_refuted else "not refuted" if is_judged else "undecided",
-        epsilon=found.upper if is_judged else math.inf,
-        lower_bound=found.lower if is_judged else 0.0,
-        confidence=1 - CHANCE if run.is_other_sampling else 1.0,
-        samples=0,
+        status="refuted" if is_refuted else "not refuted",
+        epsilon=found.upper,
+        lower_bound=found.lower,
+        confidence=confidence,
         witness=witness if is_refuted else None,
-        method=method,
-        seconds=time.perf_counter() - start,
+        method=f"{found.ground}; for {adjacency}, on the worst data, at epsilon {epsilons}",
     )

@@ -4,8 +4,13 @@ import numpy as np
 import pytest
 
 from deniable import TrainingPlan, TrainingStep
-from deniable.auditing.training.agreement import DOUBT, compute_rate_without_empty, find_disagreement
-from deniable.auditing.training.batches import classify_batches, doubt_batches
+from deniable.auditing.training.batches import (
+    DOUBT,
+    classify_batches,
+    compute_rate_without_empty,
+    doubt_batches,
+    find_disagreement,
+)
 from deniable.auditing.training.observation import ObservedRun
 
 N = 40
