@@ -15,20 +15,21 @@ def read_stored(content: bytes) -> dict[str, Any]:
     """Return kind, format, configuration, facts and weights, as tensors, of the bytes of a model's file."""
     with zipfile.ZipFile(io.BytesIO(content)) as archive:
         held = json.loads(archive.read("model.json"))
-        arrays = [np.load(io.BytesIO(archive.read(f"{number}.npy"))) for number in range(len(held["weights"]))]
-    return {**held, "weights": dict(zip(held["weights"], map(torch.from_numpy, arrays), strict=True))}
+        names = [name for name in archive.namelist() if name != "model.json"]
+        weights = {name.removesuffix(".npy"): np.load(io.BytesIO(archive.read(name))) for name in names}
+    return {**held, "weights": {name: torch.from_numpy(array) for name, array in weights.items()}}
 
 
 def write_stored(held: Any, **options: Any) -> bytes:
     """Return the bytes of a file that holds this, whether or not a model can; other weights than tensors are empty."""
     weights = held.get("weights") if isinstance(held, dict) else None
-    described = {**held, "weights": list(weights)} if isinstance(weights, dict) else held
+    described = {name: value for name, value in held.items() if name != "weights"} if weights is not None else held
     members = {"model.json": json.dumps(described, default=str).encode()}
-    for number, weight in enumerate(weights.values() if isinstance(weights, dict) else ()):
+    for name, weight in weights.items() if isinstance(weights, dict) else ():
         array = io.BytesIO()
         if isinstance(weight, torch.Tensor):
             np.save(array, weight.numpy())
-        members[f"{number}.npy"] = array.getvalue()
+        members[f"{name}.npy"] = array.getvalue()
     return write_members(members.items(), **options)
 
 

@@ -32,9 +32,9 @@ def test_one_line(error):
     """Every error of a part is told in one short line with the file's name; what is no fault of the file passes."""
     with pytest.raises(dn.InputError) as told, reraise_corrupt_file(Path("m.pt")):
         raise error
-    assert str(told.value).startswith("'m.pt' is a damaged model (")
+    assert str(told.value).startswith("'m.pt' cannot be read as a model of this version: ")
     assert len(str(told.value).splitlines()) == 1
-    assert len(str(told.value)) < 260
+    assert len(str(told.value)) < 350
     with pytest.raises(MemoryError), reraise_corrupt_file(Path("m.pt")):
         raise MemoryError
 
@@ -60,7 +60,7 @@ def path(tmp_path):
     return tmp_path / "m.model"
 
 
-def refuse(path, content, value="is not a model"):
+def refuse(path, content, value="cannot be read as a model"):
     """Expect that a file is refused by one short line with a value in it."""
     path.write_bytes(content)
     with pytest.raises(dn.InputError) as refused:
@@ -108,7 +108,11 @@ def test_bytes_follow_from_the_model(tmp_path):
     """Equal models have equal files; facts that JSON lacks are kept as text, so that what is written is read."""
     assert serialize_model(Stored(steps=1)) == serialize_model(Stored(steps=1)) != serialize_model(Stored(steps=2))
     save_model(Stored(loss=float("inf"), seed=10**30, nested=[{"x": float("nan")}]), tmp_path / "m.pt")
-    assert read_artifact(tmp_path / "m.pt").facts == {"loss": "inf", "seed": "1" + "0" * 30, "nested": [{"x": "nan"}]}
+    assert read_artifact(tmp_path / "m.pt").facts == {
+        "loss": "Infinity",
+        "seed": "1" + "0" * 30,
+        "nested": [{"x": "NaN"}],
+    }
 
 
 def test_a_file_is_not_written_over(path):
@@ -120,7 +124,7 @@ def test_a_file_is_not_written_over(path):
     assert read_artifact(path).facts == {"steps": 2}
 
 
-@pytest.mark.parametrize("stored_format", ["deniable-model/1", "deniable-artifact/3", "deniable-\nx" + "y" * 500])
+@pytest.mark.parametrize("stored_format", ["deniable-model/1", "deniable-artifact/2", "deniable-\nx" + "y" * 100])
 def test_another_kind_or_version(path, stored_format):
     """A file of another kind or version is refused in one line that names both."""
     with refuses("'toy': "):
@@ -134,17 +138,17 @@ def test_no_model(path, content):
     refuse(path, write_stored(content))
 
 
-@pytest.mark.parametrize("part", ["kind", "configuration", "weights", "facts"])
+@pytest.mark.parametrize("part", ["kind", "configuration", "facts"])
 @pytest.mark.parametrize("value", [None, 3, [1]])
 def test_parts_of_another_type(path, part, value):
     """A part of the wrong type, or a missing one, is a damaged model or none."""
     held = read_stored(CONTENT)
-    refuse(path, write_stored({**held, part: value}), "model" if (part, value) == ("weights", [1]) else f"({part} must")
+    refuse(path, write_stored({**held, part: value}), f"{part} must")
     del held[part]
-    refuse(path, write_stored(held), f"('{part}')")
+    refuse(path, write_stored(held), f"'{part}'")
 
 
-DESCRIPTION = b'{"format": "%s", "kind": "toy", "configuration": %s, "facts": {}, "weights": []}'
+DESCRIPTION = b'{"format": "%s", "kind": "toy", "configuration": %s, "facts": {}}'
 
 
 def describe(configuration):
@@ -166,7 +170,7 @@ def describe(configuration):
         (b'{"a": 1, "a": 2}', "twice"),
         (b'{"a": "\xff"}', "not UTF-8"),
         (b'"' + b"x" * (1 << 25) + b'"', "more than 33,554,432 bytes"),
-        (b"[" + b"[]," * 2_500_000 + b"1]", "more than 200,000 brackets"),
+        (b"[" + b"[]," * 2_500_000 + b"1]", "more than 1,000,000 values"),
         (b"[" + b"1," * 4_000_000 + b"1]", "more than 1,000,000 values"),
         (b"{", "not JSON"),
     ],
@@ -179,8 +183,7 @@ def test_hostile_json_is_refused(path, configuration, value):
 def pack_array(header, data=b""):
     """Return a file whose only weight has this header."""
     stored = b"\x93NUMPY\x01\0" + struct.pack("<H", len(header)) + header + data
-    description = DESCRIPTION.replace(b'"weights": []', b'"weights": ["w"]') % (ARTIFACT_FORMAT.encode(), b"{}")
-    return write_members([("model.json", description), ("0.npy", stored)])
+    return write_members([("model.json", DESCRIPTION % (ARTIFACT_FORMAT.encode(), b"{}")), ("w.npy", stored)])
 
 
 def shaped(shape, kind="'<f4'"):
@@ -217,13 +220,20 @@ def test_hostile_arrays_are_refused(path, header):
     refuse(path, pack_array(header))
 
 
+def test_two_members_of_one_weight_are_refused(path):
+    """numpy reads ``weight`` where there is ``weight.npy`` too: a file holds one weight of each name."""
+    with zipfile.ZipFile(io.BytesIO(CONTENT)) as archive:
+        members = [(name, archive.read(name)) for name in archive.namelist()]
+    refuse(path, write_members([*members, ("weight", dict(members)["weight.npy"])]), "two of its weights have one name")
+
+
 def test_compressed_files_are_refused_at_once(path):
-    """A megabyte that would expand to a gigabyte, and any compression, is refused before it is read."""
+    """A megabyte that would expand to a gigabyte, and compression that numpy lacks, is refused before it is read."""
     held = {**read_stored(CONTENT), "weights": {"w": torch.zeros(1 << 25)}}
     bomb = write_stored(held, compression=zipfile.ZIP_DEFLATED)
     assert len(bomb) < 1 << 20
     refuse(path, bomb, "expand to 134,")
-    for method in (zipfile.ZIP_DEFLATED, zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
+    for method in (zipfile.ZIP_BZIP2, zipfile.ZIP_LZMA):
         refuse(path, write_stored(read_stored(CONTENT), compression=method))
 
 
@@ -254,11 +264,11 @@ def list_hostile_zips():
     parts = [("model.json", b'{"format": "x"}')]
     yield "two descriptions", write_members([*parts, *parts])
     yield "names that lead elsewhere", write_members([("../model.json", b"{}")])
-    yield "an array too many", append(CONTENT, "1.npy")
+    yield "an array too many", append(CONTENT, "other.npy")
     yield "many members", write_members([*parts, *((f"{number}.npy", b"") for number in range(20_000))])
-    twice = DESCRIPTION.replace(b'"weights": []', b'"weights": ["w", "w"]') % (ARTIFACT_FORMAT.encode(), b"{}")
-    array = zipfile.ZipFile(io.BytesIO(CONTENT)).read("0.npy")
-    yield "one weight twice", write_members([("model.json", twice), ("0.npy", array), ("1.npy", array)])
+    array = zipfile.ZipFile(io.BytesIO(CONTENT)).read("weight.npy")
+    described = ("model.json", DESCRIPTION % (ARTIFACT_FORMAT.encode(), b"{}"))
+    yield "one weight twice", write_members([described, ("w.npy", array), ("w.npy", array)])
 
 
 def append(content, name):

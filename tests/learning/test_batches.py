@@ -2,8 +2,8 @@
 
 import numpy as np
 
-from deniable.learning import batches
-from deniable.learning.batches import LengthBucketSampler
+from deniable.learning import loop
+from deniable.learning.loop import LengthBucketSampler
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 LENGTHS = np.random.default_rng(0).integers(5, 60, 200)
@@ -11,7 +11,7 @@ LENGTHS = np.random.default_rng(0).integers(5, 60, 200)
 
 def test_every_text_once(monkeypatch):
     """The batches of an epoch hold each row once, in another order each epoch; a table smaller than a batch is one."""
-    monkeypatch.setattr(batches, "_BATCHES_PER_SORT", 5)
+    monkeypatch.setattr(loop, "_BATCHES_PER_SORT", 5)
     dealt = LengthBucketSampler(LENGTHS, 7, KEY)
     assert dealt.batches_per_epoch == 29
     epochs = [[dealt(29 * epoch + place) for place in range(29)] for epoch in range(2)]

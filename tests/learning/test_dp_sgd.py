@@ -11,14 +11,22 @@ from torch import nn
 
 import deniable as dn
 from deniable.learning import dp_sgd
-from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, SamplingSchedule, sum_clipped_gradients
+from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, sum_clipped_gradients
 from tests.models.images.random_images import data, fit, images
 
 KEY, OTHER = bytes(range(32)), bytes(32)
 EMPTY_LABEL = -1
-RECIPE = DPSGDSettings(SamplingSchedule(0.25, 40), noise_multiplier=2.0, clip=0.1, learning_rate=1.0)
-QUIET = dataclasses.replace(RECIPE, noise_multiplier=0.0)
-EVERYONE = dataclasses.replace(QUIET, schedule=SamplingSchedule(1.0, 1))
+PLAN = dn.TrainingPlan("poisson", 40, 10, steps=40, noise_multiplier=2.0, clip=0.1)
+
+
+def change_plan(**changes):
+    """Return the recipe with another plan."""
+    return dataclasses.replace(RECIPE, plan=dataclasses.replace(PLAN, **changes))
+
+
+RECIPE = DPSGDSettings(PLAN, learning_rate=1.0)
+QUIET = change_plan(noise_multiplier=1e-300)
+EVERYONE = change_plan(noise_multiplier=1e-300, batch_size=40, steps=1)
 RECORDS = images(40, (1, 8, 8))
 
 
@@ -91,7 +99,7 @@ def test_noise_has_its_deviation(multiplier, clip, rate, learning_rate):
 
     In the recipe's unit, a step is divided by the clipping norm. Weights and biases alike, fresh at each step.
     """
-    trained = run(recipe=DPSGDSettings(SamplingSchedule(rate, 10), multiplier, clip, learning_rate))
+    trained = run(recipe=DPSGDSettings(dn.TrainingPlan("poisson", 40, 40 * rate, 10, multiplier, clip), learning_rate))
     trained._sum_gradients = lambda *_: ({}, 0.0)
     expected = learning_rate * multiplier / (rate * 40)
     first, second = (change(trained, number).double().numpy() for number in (0, 1))
@@ -240,7 +248,7 @@ def test_the_running_mean():
 
 def test_an_empty_batch_is_a_step_of_noise():
     """Where nobody is drawn the step is taken all the same: leaving it out would tell."""
-    trained = run(images(5, (1, 8, 8)), dataclasses.replace(RECIPE, schedule=SamplingSchedule(1e-9, 1)))
+    trained = run(images(5, (1, 8, 8)), change_plan(batch_size=4e-8, steps=1))
     before = parameters(trained)
     assert trained.step(0) == 0
     assert deviation_is(((parameters(trained) - before) * 5e-9).double().numpy(), 2.0)

@@ -92,7 +92,7 @@ def test_the_checkpoint_of_another_run_is_refused(kept, parameters):
     other = Checkpoint(kept.path, parameters, 3)
     (name,) = (name for name, value in parameters.items() if FACTS.get(name) != value)
     for call in (lambda: other.load_key(b""), lambda: run_training(Walk(), KEY, other)):
-        with refuses(f"Got {parameters[name]}"):
+        with refuses(f"other {name}:"):
             call()
     assert Checkpoint(kept.path, {"system": "toy", "steps": 10}, 3).load_key(b"another") == KEY
 
@@ -118,7 +118,6 @@ DAMAGE = {
     "a byte less": lambda content: content[:-1],
     "one bit changed": _flip,
     "another dictionary": lambda _: _saved({"weights": torch.ones(3)}),
-    "of another version": lambda content: _saved({**_loaded(content), "format": 0}),
 }
 
 

@@ -2,16 +2,17 @@
 
 Each kind of model says how it becomes an `Artifact` (its method ``to_artifact``) and how it is rebuilt from one (a
 function of its room, all of them by kind in `deniable.registry.models`). The file is a zip file without compression:
-``model.json``, and one ``.npy`` array for each weight. It holds data, and no conclusions: what is claimed or proved of
-a model is computed from its network, its noise and its configuration.
+``model.json``, and one ``.npy`` array for each weight, under its name. It holds data, and no conclusions: what is
+claimed or proved of a model is computed from its network, its noise and its configuration.
+
+The card of a trained model: what is claimed of it and what is known of it, for whoever is given the model.
 """
 
 import dataclasses
 import io
 import json
-import math
 import zipfile
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any, Protocol
@@ -20,23 +21,18 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
-from deniable.core.archives import open_archive, read_array, read_member
+from deniable import __version__
+from deniable.core.archives import MAX_INTEGER, JsonLimits, open_archive, parse_strict_json, read_array, read_member
 from deniable.core.errors import InputError, shorten_text
 from deniable.core.files import open_outputs
-from deniable.core.strict_json import MAX_INTEGER, JsonLimits, parse_strict_json
+from deniable.core.guarantees import Guarantee, Verdict, limit_status
+from deniable.core.report import Fact, Report, Section
+from deniable.measure.intervals import Estimate
 
-ARTIFACT_FORMAT = "deniable-artifact/2"
-_FORMAT_PREFIX = "deniable-"
+ARTIFACT_FORMAT = "deniable-artifact/3"
 _DESCRIPTION = "model.json"
 _LIMITS = JsonLimits(size=1 << 25, depth=20, members=1_000_000, name_length=10_000)
-_MAX_ARRAYS = 10_000
 _WEIGHT_TYPES = {"float32", "float64", "int64"}
-_DATE = (1980, 1, 1, 0, 0, 0)
-"""Of every member, so that the bytes of a file follow from its model."""
-_OLD_MEMBER = b"/data.pkl"
-"""In the first member's name of files that earlier versions wrote."""
-_MAX_SHOWN = 200
-"""Characters of a reason, a kind or a format that a message shows."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -73,27 +69,25 @@ def serialize_model(model: StoredModel) -> bytes:
         InputError: the model has more words or weights than a file holds.
     """
     artifact = model.to_artifact()
-    description = {
-        "format": ARTIFACT_FORMAT,
-        "kind": artifact.kind,
-        "configuration": _to_plain_values(artifact.configuration),
-        "facts": _to_plain_values(artifact.facts),
-        "weights": list(artifact.weights),
-    }
-    contents = {_DESCRIPTION: json.dumps(description, allow_nan=False).encode()}
+    fields = {"format": ARTIFACT_FORMAT, "kind": artifact.kind}
+    described = {**fields, "configuration": artifact.configuration, "facts": artifact.facts}
+    # Numbers of numpy become Python's, and what the reader refuses, such as seeds of many digits, becomes text.
+    plain = json.loads(json.dumps(described, default=np.generic.item), parse_constant=str, parse_int=_parse_integer)
+    description = json.dumps(plain).encode()
     try:
-        parse_strict_json(contents[_DESCRIPTION], _LIMITS)
+        parse_strict_json(description, _LIMITS)
     except ValueError as error:
         raise InputError(f"The model cannot be stored, its description {error}: train it on fewer words.") from None
-    for number, weight in enumerate(artifact.weights.values()):
-        array = io.BytesIO()
-        np.save(array, np.ascontiguousarray(weight.detach().cpu().numpy()).reshape(weight.shape), allow_pickle=False)
-        contents[_name_member(number)] = array.getvalue()
     buffer = io.BytesIO()
-    with zipfile.ZipFile(buffer, "w") as archive:
-        for name, content in contents.items():
-            archive.writestr(zipfile.ZipInfo(name, _DATE), content)
+    arrays: dict[str, Any] = {name: weight.detach().cpu().numpy() for name, weight in artifact.weights.items()}
+    np.savez(buffer, **arrays)
+    with zipfile.ZipFile(buffer, "a") as archive:
+        archive.writestr(zipfile.ZipInfo(_DESCRIPTION), description)  # of one date, as numpy's members
     return buffer.getvalue()
+
+
+def _parse_integer(digits: str) -> int | str:
+    return int(digits) if abs(int(digits)) <= MAX_INTEGER else digits
 
 
 def save_model(model: StoredModel, path: Path, *, force: bool = False) -> None:
@@ -107,7 +101,7 @@ def save_model(model: StoredModel, path: Path, *, force: bool = False) -> None:
 
 
 def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
-    """Return what the file of a model holds; nothing in it is executed.
+    """Return what the file of a model holds; nothing in it is executed, and it may come from anybody.
 
     Args:
         path: of the file.
@@ -116,78 +110,32 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
     Raises:
         InputError: no such file, it is not a model, it is damaged, or it is of another version or another kind.
     """
-    try:
-        content = _read_content(path)
-    except FileNotFoundError:
-        raise InputError(f"There is no model {str(path)!r}: name the file that training wrote.") from None
-    except InputError:
-        raise
-    except Exception as error:  # noqa: BLE001 - whatever bytes there are
-        reason = getattr(error, "strerror", None) or error
-        raise InputError(
-            f"{str(path)!r} is not a model: {_shorten(reason)}. Name the file that training wrote."
-        ) from None
-    with reraise_corrupt_file(path):
-        artifact = _decode_artifact(content, path)
+    with reraise_corrupt_file(path), open_archive(path) as archive:
+        content = parse_strict_json(read_member(archive, _DESCRIPTION), _LIMITS)
+        if content["format"] != ARTIFACT_FORMAT:
+            raise ValueError(f"its format is {content['format']!r}, and this version reads {ARTIFACT_FORMAT!r}")
+        for name, expected_type in (("kind", str), ("configuration", dict), ("facts", dict)):
+            if not isinstance(content[name], expected_type):
+                raise TypeError(f"{name} must be a {expected_type.__name__}, not {type(content[name]).__name__}")
+        names = [name for name in archive.namelist() if name != _DESCRIPTION]
+        arrays = {name.removesuffix(".npy"): read_array(archive, name) for name in names}
+        if len(arrays) < len(names):
+            raise ValueError("two of its weights have one name")
+        if {str(array.dtype) for array in arrays.values()} - _WEIGHT_TYPES:
+            raise TypeError(f"its weights have other types than {', '.join(sorted(_WEIGHT_TYPES))}")
+        weights = {name: torch.from_numpy(array) for name, array in arrays.items()}
+    artifact = Artifact(content["kind"], content["configuration"], weights, content["facts"], path)
     if expected_kind is not None and artifact.kind != expected_kind:
         raise InputError(
-            f"{str(path)!r} holds another kind of model, {_shorten(repr(artifact.kind))}: name the file of a model of "
-            f"kind {expected_kind!r}."
+            f"{str(path)!r} holds another kind of model, {shorten_text(repr(artifact.kind))}: name the file of a "
+            f"model of kind {expected_kind!r}."
         )
     return artifact
 
 
-def _read_content(path: Path) -> dict[str, Any]:
-    """Return what a file describes, its weights as tensors by their names.
-
-    Raises:
-        InputError: it is of another version.
-        Exception: of many kinds, where the file is not a model, cut short or damaged.
-    """
-    with path.open("rb") as stream:
-        if _OLD_MEMBER in stream.read(200):
-            raise _make_version_error(path, "that of an earlier version")
-    with open_archive(path) as archive:
-        members = archive.infolist()
-        if len(members) > _MAX_ARRAYS or any(member.compress_type != zipfile.ZIP_STORED for member in members):
-            raise zipfile.BadZipFile("its members are too many, or compressed")
-        if archive.getinfo(_DESCRIPTION).file_size > _LIMITS.size:
-            raise ValueError(f"{_DESCRIPTION} has more than {_LIMITS.size:,} bytes")
-        try:
-            content = parse_strict_json(read_member(archive, _DESCRIPTION), _LIMITS)
-        except ValueError as error:
-            raise ValueError(f"{_DESCRIPTION} {error}") from None
-        stored_format = content.get("format") if isinstance(content, dict) else None
-        if not isinstance(stored_format, str) or not stored_format.startswith(_FORMAT_PREFIX):
-            raise ValueError(f"{_DESCRIPTION} names no format")
-        if stored_format != ARTIFACT_FORMAT:
-            raise _make_version_error(path, _shorten(repr(stored_format)))
-        names = content.get("weights")
-        if isinstance(names, list):  # else a part of another type
-            if len(names) != len(members) - 1 or not all(isinstance(name, str) for name in names):
-                raise ValueError("its arrays are not those that it lists")
-            arrays = [read_array(archive, _name_member(number)) for number in range(len(names))]
-            if {str(array.dtype) for array in arrays} - _WEIGHT_TYPES or len({*names}) < len(names):
-                raise ValueError("its arrays have types or names that no model's have")
-            content["weights"] = dict(zip(names, map(torch.from_numpy, arrays), strict=True))
-    described: dict[str, Any] = content
-    return described
-
-
-def _name_member(number: int) -> str:
-    return f"{number}.npy"
-
-
-def _make_version_error(path: Path, stored_format: str) -> InputError:
-    return InputError(
-        f"{str(path)!r} was written by another version of deniable (its format is {stored_format}, and this version "
-        f"reads {ARTIFACT_FORMAT!r}): train it again with this version."
-    )
-
-
 @contextmanager
 def reraise_corrupt_file(path: Path | None) -> Iterator[None]:
-    """Turn whatever is raised by a part of a model's file that is missing or wrong into one line.
+    """Turn whatever is raised by a model's file, or a part of it that is missing or wrong, into one line.
 
     Args:
         path: of the file; None for an artifact that was not read from one.
@@ -197,9 +145,15 @@ def reraise_corrupt_file(path: Path | None) -> Iterator[None]:
     """
     try:
         yield
-    except (LookupError, TypeError, ValueError, AttributeError, RuntimeError, ArithmeticError) as error:
+    except MemoryError:
+        raise
+    except Exception as error:  # noqa: BLE001 - whatever bytes there are
         name = "The artifact" if path is None else repr(str(path))
-        raise InputError(f"{name} is a damaged model ({_shorten(error)}): train it again.") from None
+        reason = shorten_text(str(getattr(error, "strerror", None) or error))
+        raise InputError(
+            f"{name} cannot be read as a model of this version: {reason.rstrip('.')}. Name the file that training "
+            "wrote, or train it again."
+        ) from None
 
 
 def load_weights(network: nn.Module, weights: Mapping[str, Tensor], *, assign: bool = False) -> None:
@@ -215,7 +169,8 @@ def load_weights(network: nn.Module, weights: Mapping[str, Tensor], *, assign: b
         InputError: a weight is not finite.
     """
     network.load_state_dict(weights, assign=assign)
-    check_finite_weights(network)
+    if not all(tensor.isfinite().all() for tensor in network.state_dict().values()):
+        raise InputError("weights that are not finite")
     network.eval()
 
 
@@ -239,38 +194,54 @@ def check_weight_shapes(build: Callable[[], nn.Module], weights: Mapping[str, Te
             raise ValueError(f"the weight {name!r} has another shape than the network that the file describes")
 
 
-def check_finite_weights(network: nn.Module) -> None:
-    """Raise `InputError` for a network with weights that are not finite."""
-    if not all(weights.isfinite().all() for weights in network.state_dict().values()):
-        raise InputError("weights that are not finite")
+CARD_SCHEMA = "deniable-model-card/2"
+NO_GUARANTEE = (Fact("guarantee", "none"), Fact("status", "no privacy is claimed"))
+"""What the card of a model says of its training records where nothing is claimed of them."""
 
 
-def _decode_artifact(content: dict[str, Any], path: Path) -> Artifact:
-    """Return an artifact, its parts of the right types.
+def build_card(
+    name: str, description: str, model_facts: Sequence[Fact], sections: Sequence[Section], not_protected: Sequence[str]
+) -> Report:
+    """Return the card of a model.
 
-    Raises:
-        KeyError: a part is missing.
-        TypeError: a part is of another type.
+    Args:
+        name: of the trainer or network.
+        description: what it is, such as ``an image model``.
+        model_facts: about the model itself.
+        sections: on training records, the training run, data and what was measured, in this order.
+        not_protected: what is protected by no guarantee, a line each.
     """
-    for name, expected_type in (("kind", str), ("configuration", dict), ("weights", dict), ("facts", dict)):
-        if not isinstance(content[name], expected_type):
-            raise TypeError(f"{name} must be a {expected_type.__name__}, not {type(content[name]).__name__}")
-    return Artifact(content["kind"], content["configuration"], content["weights"], content["facts"], path)
-
-
-def _to_plain_values(value: Any) -> Any:  # noqa: ANN401 - whatever a configuration or a fact may be
-    """Return a value as `parse_strict_json` returns it: numbers of numpy as Python's, and those it refuses as text."""
-    if isinstance(value, dict):
-        return {name: _to_plain_values(item) for name, item in value.items()}
-    if isinstance(value, list | tuple):
-        return [_to_plain_values(item) for item in value]
-    number = value.item() if isinstance(value, np.generic) else value
-    is_odd = (isinstance(number, float) and not math.isfinite(number)) or (
-        isinstance(number, int) and abs(number) > MAX_INTEGER
+    return Report(
+        title=f"Model card: {name}, {description}, trained by deniable {__version__}",
+        sections=(
+            Section("", (Fact("model", name), Fact("deniable", __version__), *model_facts)),
+            *sections,
+            Section("", (Fact("not protected", list(not_protected)),)),
+        ),
+        schema=CARD_SCHEMA,
     )
-    return str(number) if is_odd else number
 
 
-def _shorten(reason: object) -> str:
-    """Return a reason on one line, cut to what a message shows."""
-    return shorten_text(str(reason), _MAX_SHOWN)
+def describe_data(commitment: str, *facts: Fact) -> Section:
+    """Return the section on the data, with a commitment to it, see `deniable.cli.model_runs.commit_to_data`."""
+    commitment_fact = Fact("commitment", commitment, "a commitment to the data, which the owner can open")
+    return Section("data", (*facts, commitment_fact))
+
+
+def describe_protection(guarantee: Guarantee | None, verdict: Verdict | None) -> tuple[Fact, ...]:
+    """Return what is claimed of the training records, and the verdict; `NO_GUARANTEE` where either is None."""
+    if guarantee is None or verdict is None:
+        return NO_GUARANTEE
+    return (
+        Fact("guarantee", str(guarantee)),
+        Fact("unit", guarantee.unit),
+        Fact("adjacency", guarantee.adjacency),
+        Fact("status", limit_status(guarantee, verdict).status),
+        Fact("source", guarantee.source),
+        Fact("verdict", verdict.to_dict(), text=f"{verdict.status}; {verdict.method}"),
+    )
+
+
+def make_share_fact(label: str, share: Estimate, note: str = "") -> Fact:
+    """Return a fact about a share, which people read in percent."""
+    return Fact(label, share, note, share.format_percent())

@@ -65,7 +65,9 @@ def sum_clipped_gradients(
     weight_gradients: dict[str, Tensor] = {}
     biases: dict[str, Tensor] = {}
     for name, (inputs, derivatives) in columns.items():
-        if _is_gradient_smaller(inputs, derivatives):
+        # The gradients of all examples are stored where that costs less than the products of their columns.
+        size, places = inputs.shape[1] * derivatives.shape[1], inputs.shape[2]
+        if size <= places * (inputs.shape[1] + derivatives.shape[1]):
             weight_gradients[name] = derivatives @ inputs.transpose(1, 2)  # (b, out, in)
             squared_norms += weight_gradients[name].flatten(1).square().sum(1)
         else:
@@ -144,7 +146,9 @@ def _find_layers(network: nn.Module) -> dict[str, ClippedLayer]:
     """Return the layers with parameters, by name."""
     layers: dict[str, ClippedLayer] = {}
     for name, module in network.named_modules():
-        if isinstance(module, nn.Linear) or (isinstance(module, nn.Conv2d) and _is_plain_convolution(module)):
+        # Other convolutions cannot be unfolded by `_build_columns`.
+        is_plain = getattr(module, "groups", 1) == 1 and getattr(module, "padding_mode", "zeros") == "zeros"
+        if isinstance(module, nn.Linear | nn.Conv2d) and is_plain:
             layers[name] = module
         elif isinstance(module, _BATCH_NORMALIZATIONS) or next(module.parameters(recurse=False), None) is not None:
             raise InputError(
@@ -152,11 +156,6 @@ def _find_layers(network: nn.Module) -> dict[str, ClippedLayer]:
                 "use linear layers and convolutions (no groups, zeros as padding), and no batch statistics."
             )
     return layers
-
-
-def _is_plain_convolution(layer: nn.Conv2d) -> bool:
-    """Say whether `_build_columns` can unfold a convolution."""
-    return layer.groups == 1 and layer.padding_mode == "zeros"
 
 
 def _build_columns(
@@ -207,9 +206,3 @@ def _bound_rounding(products: Tensor, length: int) -> Tensor:
     """
     sizes: Tensor = products.diagonal(dim1=1, dim2=2).sqrt().sum(1)  # (b,)
     return sizes.square() * (torch.finfo(products.dtype).eps * (length + products.shape[1]))
-
-
-def _is_gradient_smaller(inputs: Tensor, derivatives: Tensor) -> bool:
-    """Say whether storing the gradients of all examples costs less than the products of their columns."""
-    size, places = inputs.shape[1] * derivatives.shape[1], inputs.shape[2]
-    return size <= places * (inputs.shape[1] + derivatives.shape[1])

@@ -9,9 +9,9 @@ import numpy as np
 import torch
 from torch import Tensor, nn
 
+from deniable.accounting.training import TrainingPlan
 from deniable.core.arrays import IntArray
 from deniable.core.randomness import make_generator
-from deniable.learning.accounting import SamplingSchedule
 from deniable.learning.clipping import sum_clipped_gradients
 
 ViewFunction = Callable[[Tensor, Tensor, torch.Generator], Tensor]
@@ -28,18 +28,14 @@ class DPSGDSettings:
     """The parameters of DP-SGD.
 
     Attributes:
-        schedule: sampling rate and steps.
-        noise_multiplier: standard deviation of the noise per unit of the clipping norm.
-        clip: C, the norm to which the gradient of each example is clipped.
+        plan: sampling rate, steps, noise, and the norm to which the gradient of each example is clipped.
         learning_rate: step along the noisy sum, divided by the clipping norm and the expected size of a batch, so
             that it means the same at any of them.
         averaging_decay: decay of the running mean of the parameters, which is what the model gets; 0 for the last ones.
         views: number of views of each example, averaged inside its gradient.
     """
 
-    schedule: SamplingSchedule
-    noise_multiplier: float
-    clip: float
+    plan: TrainingPlan
     learning_rate: float
     averaging_decay: float = 0.0
     views: int = 1
@@ -63,6 +59,7 @@ class NoisySums:
     loss: float
 
 
+@dataclasses.dataclass(eq=False, repr=False)
 class DPSGDRun:
     """One private training run.
 
@@ -72,7 +69,7 @@ class DPSGDRun:
     Step number t draws its batch, its noise and its views from streams of the key that are named by t. So a step
     that is repeated after an interruption gives the same parameters, and nothing is spent twice.
 
-    Args:
+    Attributes:
         network: its parameters are trained in place.
         inputs: the training records, (n, ...).
         labels: their classes, int64 (n,); `deniable.learning.clipping.EMPTY_LABEL` for an empty record.
@@ -84,40 +81,34 @@ class DPSGDRun:
             read nothing but parameters.
     """
 
-    def __init__(
-        self,
-        network: nn.Module,
-        inputs: Tensor,
-        labels: Tensor,
-        settings: DPSGDSettings,
-        key: bytes,
-        forward: NoisyForwardFunction,
-        views: ViewFunction,
-        project_parameters: Callable[[], None] = lambda: None,
-    ) -> None:
-        self._network, self._settings, self._key = network, settings, key
-        self._inputs, self._labels = inputs, labels
-        self._forward, self._views, self._project_parameters = forward, views, project_parameters
-        self._device = next(network.parameters()).device
-        self._mean = {name: parameter.detach().clone() for name, parameter in network.named_parameters()}
+    network: nn.Module
+    inputs: Tensor
+    labels: Tensor
+    settings: DPSGDSettings
+    key: bytes
+    forward: NoisyForwardFunction
+    views: ViewFunction
+    project_parameters: Callable[[], None] = lambda: None
 
-    @property
-    def steps(self) -> int:
-        """T."""
-        return self._settings.schedule.steps
+    def __post_init__(self) -> None:
+        self.steps = self.settings.plan.steps
+        self._device = next(self.network.parameters()).device
+        self._mean = {name: parameter.detach().clone() for name, parameter in self.network.named_parameters()}
 
     def step(self, number: int) -> float:
         """Take step ``number`` (from 0), and return the mean loss of the batch, which is not private."""
         sums = self.measure(number)
-        settings = self._settings
+        settings = self.settings
         # A public number (see `EMPTY_RECORD`), not the number of records that were drawn.
-        expected = settings.schedule.rate * len(self._labels)
+        expected = settings.plan.rate * len(self.labels)
+        # The decay of the running mean is smaller at first, to forget the initial parameters.
+        decay = min(settings.averaging_decay, (1 + number) / (10 + number))
         with torch.no_grad():
-            for name, parameter in self._network.named_parameters():
-                parameter.sub_(settings.learning_rate * sums.noisy[name] / (settings.clip * expected))
-            self._project_parameters()
-            for name, parameter in self._network.named_parameters():
-                self._mean[name].lerp_(parameter, 1 - self._compute_decay(number))
+            for name, parameter in self.network.named_parameters():
+                parameter.sub_(settings.learning_rate * sums.noisy[name] / (settings.plan.clip * expected))
+            self.project_parameters()
+            for name, parameter in self.network.named_parameters():
+                self._mean[name].lerp_(parameter, 1 - decay)
         return sums.loss / max(len(sums.batch_rows), 1)
 
     def measure(self, number: int) -> NoisySums:
@@ -125,50 +116,44 @@ class DPSGDRun:
 
         Whatever else the step does is computed from the noisy sums, the parameters and public numbers.
         """
-        settings = self._settings
-        batch_rows = np.flatnonzero(
-            make_generator(self._key, "batch", str(number)).random(len(self._labels)) < settings.schedule.rate
-        )
+        settings = self.settings
+        draws = make_generator(self.key, "batch", str(number)).random(len(self.labels))
+        batch_rows = np.flatnonzero(draws < settings.plan.rate)
         sums, loss = self._sum_gradients(torch.from_numpy(batch_rows), number)
-        noise = make_generator(self._key, "noise", str(number))
+        noise = make_generator(self.key, "noise", str(number))
         clipped, noisy = {}, {}
-        for name, parameter in self._network.named_parameters():
+        for name, parameter in self.network.named_parameters():
             normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(self._device)
             clipped[name] = sums.get(name, torch.zeros_like(normal))
-            noisy[name] = (clipped[name] + settings.noise_multiplier * settings.clip * normal).to(parameter)
+            noisy[name] = (clipped[name] + settings.plan.noise_multiplier * settings.plan.clip * normal).to(parameter)
         return NoisySums(batch_rows, clipped, noisy, loss)
 
     @property
     def result(self) -> dict[str, Tensor]:
         """The parameters to release: the last ones, or their running mean, which is made of released steps alone."""
-        if self._settings.averaging_decay:
+        if self.settings.averaging_decay:
             return self._mean
-        return {name: parameter.detach() for name, parameter in self._network.named_parameters()}
+        return {name: parameter.detach() for name, parameter in self.network.named_parameters()}
 
     def state(self) -> dict[str, Any]:
         """Return what the next step depends on."""
-        return copy.deepcopy({"network": self._network.state_dict(), "mean": self._mean})
+        return copy.deepcopy({"network": self.network.state_dict(), "mean": self._mean})
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to where `state` was taken."""
-        self._network.load_state_dict(state["network"])
+        self.network.load_state_dict(state["network"])
         self._mean = {name: parameter.to(self._device, copy=True) for name, parameter in state["mean"].items()}
-
-    def _compute_decay(self, number: int) -> float:
-        """Return the decay of the running mean at a step; it is smaller at first, to forget the initial parameters."""
-        return min(self._settings.averaging_decay, (1 + number) / (10 + number))
 
     def _sum_gradients(self, batch_rows: Tensor, number: int) -> tuple[dict[str, Tensor], float]:
         """Return the clipped sum over the drawn records, chunk by chunk, and the sum of their losses."""
-        sums: dict[str, Tensor] = {}
-        loss = 0.0
+        sums, loss = dict[str, Tensor](), 0.0
         generator = torch.Generator(self._device)
-        generator.manual_seed(int(make_generator(self._key, "views", str(number)).integers(2**62)))
-        for chunk in torch.split(batch_rows, max(1, _CHUNK_VIEWS // self._settings.views)):
-            labels = self._labels[chunk].to(self._device)
-            views = self._views(self._inputs[chunk].to(self._device), labels, generator)
+        generator.manual_seed(int(make_generator(self.key, "views", str(number)).integers(2**62)))
+        for chunk in torch.split(batch_rows, max(1, _CHUNK_VIEWS // self.settings.views)):
+            labels = self.labels[chunk].to(self._device)
+            views = self.views(self.inputs[chunk].to(self._device), labels, generator)
             chunk_sums, chunk_loss = sum_clipped_gradients(
-                self._network, lambda inputs: self._forward(inputs, generator), views, labels, self._settings.clip
+                self.network, lambda inputs: self.forward(inputs, generator), views, labels, self.settings.plan.clip
             )
             loss += chunk_loss
             for name, value in chunk_sums.items():

@@ -1,26 +1,29 @@
-"""The training loop: step by step, with checkpoints from which an interrupted run resumes."""
+"""The training loop: step by step, with checkpoints from which an interrupted run resumes.
 
-import contextlib
+Training without a privacy mechanism: Adam on any loss.
+
+Batches of texts of similar length.
+"""
+
 import dataclasses
 import hashlib
 import io
 import math
 import os
-import secrets
 import zipfile
 from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Protocol, Self, TypeVar
 
+import numpy as np
 import torch
-from torch import Tensor
+from torch import Tensor, nn
 
 from deniable import __version__
+from deniable.core.arrays import IntArray
 from deniable.core.errors import DeniableError, InputError, shorten_text
-from deniable.core.randomness import SecretBytes
-
-_CHECKPOINT_FORMAT = 2
-_CHECKPOINT_FIELDS = {"parameters", "run", "key", "next", "state"}
+from deniable.core.parts import write_whole
+from deniable.core.randomness import SecretBytes, make_generator
 
 
 class TrainingRun(Protocol):
@@ -29,24 +32,19 @@ class TrainingRun(Protocol):
     @property
     def steps(self) -> int:
         """T, the number of steps."""
-        ...
 
     @property
     def result(self) -> dict[str, Tensor]:
         """The parameters to release."""
-        ...
 
     def step(self, number: int) -> float:
         """Take step ``number`` (from 0), and return its loss."""
-        ...
 
     def state(self) -> dict[str, Any]:
         """Return what the next step depends on."""
-        ...
 
     def restore(self, state: dict[str, Any]) -> None:
         """Go back to where `state` was taken."""
-        ...
 
 
 @dataclasses.dataclass(frozen=True)
@@ -76,9 +74,8 @@ class Checkpoint:
             run_facts: everything that the run depends on besides its key; different values must have different reprs.
         """
         description = repr((__version__, sorted(run_facts.items())))
-        return dataclasses.replace(
-            self, run_fingerprint=hashlib.blake2b(description.encode(), digest_size=16).hexdigest()
-        )
+        fingerprint = hashlib.blake2b(description.encode(), digest_size=16).hexdigest()
+        return dataclasses.replace(self, run_fingerprint=fingerprint)
 
     def load_key(self, fresh: bytes) -> SecretBytes:
         """Return the key of the saved run, or ``fresh`` if there is no file.
@@ -105,28 +102,21 @@ class Checkpoint:
         """
         buffer = io.BytesIO()
         content = {
-            "format": _CHECKPOINT_FORMAT,
             "parameters": self.parameters,
             "run": self.run_fingerprint,
+            "key": bytes(key),
             "next": next_step,
+            "state": run.state(),
         }
-        torch.save({**content, "key": bytes(key), "state": run.state()}, buffer)
-        part = self.path.with_name(f".{self.path.name}.{secrets.token_hex(4)}.part")
+        torch.save(content, buffer)
         try:
-            with open(os.open(part, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "wb") as stream:  # noqa: PTH123 - a descriptor
-                stream.write(buffer.getbuffer())
-                stream.flush()
-                os.fsync(stream.fileno())
-            part.replace(self.path)
+            write_whole(self.path, buffer.getbuffer())
         except OSError as error:
             kept_note = " The last good checkpoint is kept." if self.path.exists() else ""
             raise DeniableError(
                 f"The checkpoint {str(self.path)!r} cannot be written: {error.strerror}.{kept_note} "
                 "Free some space, and the same command resumes from there."
             ) from None
-        finally:
-            with contextlib.suppress(OSError):
-                part.unlink()
 
     def remove(self) -> None:
         """Remove the file, which is no longer needed.
@@ -147,35 +137,24 @@ class Checkpoint:
             return None
         try:
             stored = _read_tensor_file(self.path)
-            is_intact = stored["format"] == _CHECKPOINT_FORMAT and stored.keys() >= _CHECKPOINT_FIELDS
+            stored["key"], kept = SecretBytes(stored["key"]), stored["parameters"]
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
-            reason = shorten_text(str(error), 100)
             raise InputError(
-                f"{str(self.path)!r} is no checkpoint: {reason}. Remove it, or start over with --force."
+                f"{str(self.path)!r} is no checkpoint: {shorten_text(str(error), 100)}. Remove it, or start over with "
+                "--force."
             ) from None
-        if not is_intact:
-            raise InputError(f"{str(self.path)!r} was written by another version: start over with --force.")
-        stored["key"] = SecretBytes(stored["key"])
-        stored_parameters = stored["parameters"]
-        for name in dict.fromkeys([*stored_parameters, *self.parameters]):
-            if stored_parameters.get(name) != self.parameters.get(name):
-                # A hash of private data would confirm a guess at them, so no message contains it.
-                values = (stored_parameters.get(name), self.parameters.get(name))
-                difference = f"other {name}" if name == "data" else f"{name} {values[0]}. Got {values[1]}"
-                raise InputError(
-                    f"{str(self.path)!r} is the checkpoint of a run with {difference}: finish that run, or start "
-                    "over with --force."
-                )
-        if self.run_fingerprint not in {None, stored["run"]}:
+        # Names alone: a hash of private data would confirm a guess at them.
+        others = [name for name in {**kept, **self.parameters} if kept.get(name) != self.parameters.get(name)]
+        if others or self.run_fingerprint not in {None, stored["run"]}:
+            what = ", ".join(others) or "data, options or version"
             raise InputError(
-                f"{str(self.path)!r} is the checkpoint of a run with other data, options or version: finish that run, "
-                "or start over with --force."
+                f"{str(self.path)!r} is the checkpoint of a run with other {what}: finish that run, or start over with "
+                "--force."
             )
-        content: dict[str, Any] = stored
-        return content
+        return stored
 
 
-def _read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file holds
+def _read_tensor_file(path: Path) -> dict[str, Any]:
     """Return the tensors, numbers and texts of a file that its owner's run wrote, on the processor.
 
     torch reads past a changed byte of a tensor, so the file's own checksums are verified first.
@@ -186,10 +165,10 @@ def _read_tensor_file(path: Path) -> Any:  # noqa: ANN401 - whatever the file ho
     if hasattr(os, "geteuid") and path.stat().st_uid != os.geteuid():
         raise InputError("it belongs to another user")
     with zipfile.ZipFile(path) as archive:
-        damaged_member = archive.testzip()
-        if damaged_member is not None:
+        if (damaged_member := archive.testzip()) is not None:
             raise zipfile.BadZipFile(f"the checksum of {damaged_member} is wrong")
-    return torch.load(path, map_location="cpu", weights_only=True)
+    stored: dict[str, Any] = torch.load(path, map_location="cpu", weights_only=True)
+    return stored
 
 
 def run_training(
@@ -210,8 +189,7 @@ def run_training(
         DeniableError: the loss is not finite, or a checkpoint cannot be written.
         InputError: the checkpoint is damaged, or of another run.
     """
-    first_step = checkpoint.restore(run) if checkpoint else 0
-    for number in range(first_step, run.steps):
+    for number in range(checkpoint.restore(run) if checkpoint else 0, run.steps):
         loss = run.step(number)
         if not math.isfinite(loss):
             kept_note = " The last good checkpoint is kept." if checkpoint and checkpoint.path.exists() else ""
@@ -238,3 +216,107 @@ def build_with_seed(seed: int, build: Callable[[], Built]) -> Built:
 def choose_device() -> torch.device:
     """Return a GPU if there is one, else the CPU."""
     return torch.device("cuda" if torch.cuda.is_available() else "cpu")
+
+
+StepLoss = Callable[[int, torch.Generator], Tensor]
+"""From the number of a step and a generator for its random draws to the loss, a scalar."""
+
+
+@dataclasses.dataclass(eq=False, repr=False)
+class AdamRun:
+    """One training run by Adam (Kingma and Ba 2015).
+
+    Attributes:
+        network: its parameters are trained in place.
+        loss: computes the loss of a step.
+        steps: T.
+        learning_rate: learning rate of Adam.
+        key: 32 bytes; step t draws from the stream named by t, so that an interrupted run can resume.
+        project_parameters: called after every step, to project parameters onto the set that a theorem requires.
+        weight_decay: l2 penalty on the parameters.
+        clip_norm: l2 norm to which the gradient of all parameters together is clipped; None for no clipping.
+    """
+
+    network: nn.Module
+    loss: StepLoss
+    steps: int
+    learning_rate: float
+    key: bytes
+    project_parameters: Callable[[], None] = lambda: None
+    _: dataclasses.KW_ONLY
+    weight_decay: float = 0.0
+    clip_norm: float | None = None
+
+    def __post_init__(self) -> None:
+        parameters = self.network.parameters()
+        self._optimizer = torch.optim.Adam(parameters, lr=self.learning_rate, weight_decay=self.weight_decay)
+
+    def step(self, number: int) -> float:
+        """Take step ``number`` (from 0), and return its loss."""
+        generator = torch.Generator(next(self.network.parameters()).device)
+        generator.manual_seed(int(make_generator(self.key, "step", str(number)).integers(2**62)))
+        self.network.train()
+        self._optimizer.zero_grad(set_to_none=True)
+        loss = self.loss(number, generator)
+        loss.backward()  # type: ignore[no-untyped-call]
+        if self.clip_norm is not None:
+            nn.utils.clip_grad_norm_(self.network.parameters(), self.clip_norm)
+        self._optimizer.step()
+        self.project_parameters()
+        return float(loss.detach())
+
+    @property
+    def result(self) -> dict[str, Tensor]:
+        """The parameters and running statistics after the last step."""
+        return self.network.state_dict()
+
+    def state(self) -> dict[str, Any]:
+        """Return what the next step depends on."""
+        return {"network": self.network.state_dict(), "optimizer": self._optimizer.state_dict()}
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to where `state` was taken."""
+        self.network.load_state_dict(state["network"])
+        self._optimizer.load_state_dict(state["optimizer"])
+
+
+def select_batch(count: int, batch_size: int, step: int, key: bytes) -> Tensor:
+    """Return the record indices (b,) of a step: every epoch shuffles all records anew, and drops a last short batch."""
+    batch_size = min(batch_size, count)
+    epoch, position = divmod(step, count // batch_size)
+    order = make_generator(key, "epoch", str(epoch)).permutation(count)
+    return torch.from_numpy(order[position * batch_size : (position + 1) * batch_size])
+
+
+_BATCHES_PER_SORT = 100
+"""Batches that are sorted by length together, so that short texts are not padded to the length of long ones."""
+
+
+class LengthBucketSampler:
+    """Batches of texts of similar length: every epoch shuffles all texts anew.
+
+    Args:
+        lengths: lengths of the texts, (n,).
+        batch_size: number of texts in a batch; the last ones may be smaller.
+        key: 32 bytes; the order follows from it.
+    """
+
+    def __init__(self, lengths: IntArray, batch_size: int, key: bytes) -> None:
+        self._lengths, self._size, self._key = lengths, batch_size, key
+        self.batches_per_epoch = -(-len(lengths) // batch_size)
+        self._epoch, self._epoch_batches = -1, list[IntArray]()
+
+    def __call__(self, step: int) -> IntArray:
+        """Return the rows of step ``step``."""
+        epoch, position = divmod(step, self.batches_per_epoch)
+        if epoch != self._epoch:
+            self._epoch, self._epoch_batches = epoch, self._draw_epoch(make_generator(self._key, "epoch", str(epoch)))
+        return self._epoch_batches[position]
+
+    def _draw_epoch(self, rng: np.random.Generator) -> list[IntArray]:
+        order = rng.permutation(len(self._lengths))
+        sort_span = self._size * _BATCHES_PER_SORT
+        spans = [order[at : at + sort_span] for at in range(0, len(order), sort_span)]
+        sorted_rows = np.concatenate([span[np.argsort(self._lengths[span], kind="stable")] for span in spans])
+        batches = [sorted_rows[at : at + self._size] for at in range(0, len(sorted_rows), self._size)]
+        return [batches[position] for position in rng.permutation(len(batches))]

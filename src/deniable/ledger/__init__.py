@@ -1,9 +1,8 @@
 """A ledger of what each person has spent, over all releases: charged, committed, and only then is noise drawn."""
 
 from deniable.ledger.accounts import Cost, make_gaussian_cost, make_metric_cost, make_pure_cost
-from deniable.ledger.charges import Charges
+from deniable.ledger.charges import Charges, get_charged_guarantee
 from deniable.ledger.ledger import Ledger, create_ledger
-from deniable.ledger.proofs import get_charged_guarantee
 
 __all__ = [
     "Charges",

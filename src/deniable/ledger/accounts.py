@@ -1,14 +1,15 @@
 """What a release costs a person, as integers, and the accounts that costs are charged to.
 
-==============  =====================================================================  ===========================
-account         components                                                             of one unit
-==============  =====================================================================  ===========================
-``metric``      epsilon per unit of distance                                           one word of a text
-``pure``        epsilon                                                                one text
-``approximate`` delta, then the Renyi divergence at each order of `RENYI_ORDERS`       one text, or one person
-==============  =====================================================================  ===========================
+================  ===================================================================  ===========================
+account           components                                                           of one unit
+================  ===================================================================  ===========================
+``metric steps``  epsilon per unit of distance; each metric has an account of its own  one word of a text
+``pure``          epsilon                                                              one text
+``approximate``   delta, then the Renyi divergence at each order of `RENYI_ORDERS`     one text, or one person
+================  ===================================================================  ===========================
 
-Accounts are never added to each other: their numbers mean different things. Within an account costs add up: epsilons
+Accounts are never added to each other: their numbers mean different things, as an epsilon per step and one per unit of
+Euclidean distance do. The first word of an account is its kind. Within an account costs add up: epsilons
 of metric and of pure differential privacy by sequential composition, Renyi divergences order by order (Mironov 2017),
 deltas by a union bound. Epsilons and divergences are counted in units of 1e-9, deltas in units of 1e-18, each rounded
 up, so that no sum is below the true one and none depends on an order of additions.
@@ -31,13 +32,13 @@ import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from typing import Any, Literal, get_args
+from typing import Any, Literal, Self, cast
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.accounting.renyi import convert_divergence
+from deniable.core.errors import InputError, check_number_within, check_positive
 from deniable.core.numbers import format_exact
 
-AccountName = Literal["metric", "pure", "approximate"]
-ACCOUNT_NAMES: tuple[AccountName, ...] = get_args(AccountName)
+AccountKind = Literal["metric", "pure", "approximate"]
 RENYI_ORDERS = (
     1.25, 1.5, 1.75, 2.0, 2.5, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0, 24.0, 32.0, 48.0, 64.0, 96.0, 128.0,
     192.0, 256.0, 384.0, 512.0,
@@ -48,13 +49,13 @@ EPSILON_UNITS, DELTA_UNITS = 10**9, 10**18
 MAX_AMOUNT = 1 << 62
 """Sums stop here, which no cap reaches: so they fit into the 64 bits of a database."""
 MAX_BUDGET = 1e6
-"""Largest budget. It promises nothing."""
+"""Largest budget. A larger epsilon would promise nothing."""
 _ROUNDING = 1e-12
 """Relative error granted to the logarithms of a cap, 2^12 roundings of float64."""
 
 Amounts = tuple[int, ...]
 """One integer for each component of an account."""
-Caps = Mapping[AccountName, Amounts]
+Caps = Mapping[AccountKind, Amounts]
 
 
 @dataclass(frozen=True)
@@ -67,7 +68,7 @@ class Cost:
         facts: what is released, in public figures, as JSON holds them: mechanism, epsilon and the like.
     """
 
-    account: AccountName
+    account: str
     amounts: Amounts
     facts: Mapping[str, Any]
 
@@ -76,15 +77,27 @@ class Cost:
         fields = {"account": self.account, "amounts": list(self.amounts), "facts": dict(self.facts)}
         return json.dumps(fields, sort_keys=True, separators=(",", ":"))
 
+    @classmethod
+    def decode(cls, text: str) -> Self:
+        """Return the cost that `encode` encoded."""
+        fields = json.loads(text)
+        return cls(fields["account"], tuple(fields["amounts"]), fields["facts"])
 
-def count_components(account: AccountName) -> int:
-    """Return the number of integers that an account has."""
-    return 1 + len(RENYI_ORDERS) if account == "approximate" else 1
+
+def find_kind(account: str) -> AccountKind:
+    """Return the kind of an account, which its caps are those of."""
+    return cast("AccountKind", account.partition(" ")[0])
 
 
-def make_metric_cost(epsilon: float, facts: Mapping[str, Any]) -> Cost:
-    """Return what a word costs that is released under metric differential privacy, in epsilon per unit of distance."""
-    return Cost("metric", (_count_units(epsilon),), facts)
+def make_metric_cost(epsilon: float, metric: str, facts: Mapping[str, Any]) -> Cost:
+    """Return what a word costs that is released under metric differential privacy.
+
+    Args:
+        epsilon: per unit of distance.
+        metric: name of the distance; hidden classes leave its unit as it is.
+        facts: see `Cost`.
+    """
+    return Cost(f"metric {metric}", (_count_units(epsilon),), facts)
 
 
 def make_pure_cost(epsilon: float, facts: Mapping[str, Any]) -> Cost:
@@ -110,7 +123,7 @@ def make_gaussian_cost(squared_mu: Fraction, facts: Mapping[str, Any], *, delta:
     return Cost("approximate", tuple(min(amount, MAX_AMOUNT) for amount in amounts), facts)
 
 
-def compute_caps(budget: float, delta: float | None) -> dict[AccountName, Amounts]:
+def compute_caps(budget: float, delta: float | None) -> dict[AccountKind, Amounts]:
     """Return what a person may spend on each account.
 
     Args:
@@ -120,13 +133,9 @@ def compute_caps(budget: float, delta: float | None) -> dict[AccountName, Amount
     Raises:
         InputError: a number outside its domain, or so small a budget that the approximate account admits nothing.
     """
-    check_positive("the ledger", "budget", budget)
-    if budget > MAX_BUDGET:
-        raise make_parameter_error("the ledger", "budget", f"at most {format_exact(MAX_BUDGET)}", budget)
+    check_number_within("the ledger", "budget", budget, 1 / EPSILON_UNITS, MAX_BUDGET)
     epsilon_cap = int(_read_decimal(budget) * EPSILON_UNITS)
-    if not epsilon_cap:
-        raise make_parameter_error("the ledger", "budget", f"at least {format_exact(1 / EPSILON_UNITS)}", budget)
-    caps: dict[AccountName, Amounts] = {"metric": (epsilon_cap,), "pure": (epsilon_cap,)}
+    caps: dict[AccountKind, Amounts] = {"metric": (epsilon_cap,), "pure": (epsilon_cap,)}
     if delta is None:
         return caps
     check_positive("the ledger", "delta", delta, upper=1.0)
@@ -156,11 +165,11 @@ def compute_spent_epsilon(totals: Sequence[int], delta: float) -> float:
     if not any(totals):
         return 0.0
     epsilons = (
-        total / EPSILON_UNITS + math.log1p(-1 / order) - (math.log(delta / 2) + math.log(order)) / (order - 1)
+        convert_divergence(total / EPSILON_UNITS, order, delta / 2)
         for total, order in zip(totals[1:], RENYI_ORDERS, strict=True)
         if total < MAX_AMOUNT
     )
-    return max(0.0, min(epsilons, default=math.inf))
+    return min(epsilons, default=math.inf)
 
 
 def add_amounts(totals: Sequence[int], amounts: Sequence[int], units: int) -> Amounts:
@@ -168,12 +177,10 @@ def add_amounts(totals: Sequence[int], amounts: Sequence[int], units: int) -> Am
     return tuple(min(total + units * amount, MAX_AMOUNT) for total, amount in zip(totals, amounts, strict=True))
 
 
-def is_within(account: AccountName, totals: Sequence[int], caps: Sequence[int]) -> bool:
+def is_within(account: str, totals: Sequence[int], caps: Sequence[int]) -> bool:
     """Return whether totals are covered by the caps of their account."""
-    if account != "approximate":
-        return totals[0] <= caps[0]
-    pairs = zip(totals[1:], caps[1:], strict=True)
-    return totals[0] <= caps[0] and any(total <= cap for total, cap in pairs)
+    is_any_order_within = any(total <= cap for total, cap in zip(totals[1:], caps[1:], strict=True))
+    return totals[0] <= caps[0] and (account != "approximate" or is_any_order_within)
 
 
 def _read_decimal(number: float) -> Fraction:

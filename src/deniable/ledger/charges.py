@@ -4,11 +4,18 @@ A charge is one cell of a release: the fingerprint of everything that its output
 many units it has. A cell that was charged before costs nothing more, since it gets the same output again. The new
 cells of a row are charged together or not at all, in the order of the rows; and a batch of rows is charged as a whole
 or not at all: what is refused is told, and whoever asks leaves those rows out and asks again.
+
+What a ledger charges for: the guarantee that a verdict supports, and never a parameter.
 """
 
-from collections.abc import Collection, Iterator, Mapping, Sequence
+import dataclasses
+import itertools
+import sys
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from deniable.core.errors import InputError, check_fraction, check_number_within
+from deniable.core.guarantees import Guarantee, Unit, Verdict, is_proved, limit_status
 from deniable.ledger.accounts import Amounts, Cost, add_amounts, is_within
 
 
@@ -62,29 +69,50 @@ def decide_charges(
     """
     decision, seen = Decision(), set(known)
     zeros = (0,) * len(cost.amounts)
-    for first, last in _group_rows(charges.rows):
+    for row, cells in itertools.groupby(range(len(charges)), charges.rows.__getitem__):
         new_cells = []
-        for cell in range(first, last):
+        for cell in cells:
             if charges.fingerprints[cell] not in seen:
                 seen.add(charges.fingerprints[cell])
                 new_cells.append(cell)
         if not new_cells:
             continue
-        person = charges.persons[first]
+        person = charges.persons[new_cells[0]]
         spent = decision.totals.get(person) or totals.get(person, zeros)
         new_totals = add_amounts(spent, cost.amounts, sum(charges.units[cell] for cell in new_cells))
         if is_within(cost.account, new_totals, caps):
             decision.new_cells.extend(new_cells)
             decision.totals[person] = new_totals
         else:
-            decision.refused_rows.append(charges.rows[first])
+            decision.refused_rows.append(row)
     return decision
 
 
-def _group_rows(rows: Sequence[int]) -> Iterator[tuple[int, int]]:
-    """Yield for each row where its cells begin and end."""
-    first = 0
-    for cell in range(1, len(rows) + 1):
-        if cell == len(rows) or rows[cell] != rows[first]:
-            yield first, cell
-            first = cell
+def get_charged_guarantee(name: str, verdict: Verdict, unit: Unit) -> Guarantee:
+    """Return the guarantee that a verdict is about, where it is proved for the unit that a ledger counts.
+
+    Its epsilon is at least the one that was verified; a mechanism may promise less than that would allow.
+
+    Args:
+        name: of the mechanism, for messages.
+        verdict: on the mechanism itself.
+        unit: that pays once for each guarantee.
+
+    Raises:
+        InputError: it is not proved, about another unit, or has no finite epsilon: nobody knows what a unit costs then.
+    """
+    guarantee = limit_status(verdict.guarantee, verdict)
+    if not is_proved(guarantee.status) or not verdict.epsilon <= guarantee.epsilon:
+        raise InputError(
+            f"A ledger counts what is proved, and the guarantee of {name}, {guarantee}, is "
+            f"{guarantee.status if not is_proved(guarantee.status) else 'below what was verified'}: choose another "
+            "mechanism, method or epsilon."
+        )
+    if guarantee.unit != unit:
+        raise InputError(
+            f"A ledger charges here for each {unit}, and the guarantee of {name} is about one {guarantee.unit}: state "
+            f"it for a {unit}."
+        )
+    epsilon = check_number_within(name, "guarantee.epsilon", guarantee.epsilon, 0.0, sys.float_info.max)
+    check_fraction(name, "guarantee.delta", guarantee.delta)
+    return dataclasses.replace(guarantee, epsilon=epsilon)
