@@ -11,6 +11,7 @@ lines are no statistics: the sums of the first step of the descent, with and wit
 
 import argparse
 import dataclasses
+import math
 import time
 from pathlib import Path
 from typing import Any
@@ -19,12 +20,9 @@ import numpy as np
 import numpy.typing as npt
 import pyarrow.parquet as pq
 
-from deniable.auditing.sensitivity import verify_sum_sensitivity
-from deniable.auditing.training.bounds import NoiseKind
-from deniable.auditing.training.canaries import CanaryText, draw_canaries
-from deniable.auditing.training.judging import judge_canary_scores
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, ApproxDP
+from deniable.auditing.games import Claim, NoiseKind
+from deniable.auditing.training.bounds import judge_scores, plan_guesses
+from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, Guarantee, Verdict
 from deniable.persons.budget import NOISE_STEPS
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.classifier_training import ClassifierOptions, PrivateTexts, fit_linear_classifier
@@ -38,6 +36,14 @@ CLASSES = ("negative", "positive")
 DELTA = 1e-5
 NOISES: tuple[NoiseKind, ...] = ("any", "gaussian")
 HEADINGS = ("trained at", "claim", "noise", "right guesses", "epsilon >=", "detectable", "verdict", "seconds")
+
+
+@dataclasses.dataclass(frozen=True)
+class CanaryText:
+    """A record that an audit adds to a training set: words with spaces between, and the number of a class."""
+
+    text: str
+    label: int
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,7 +72,9 @@ def main() -> None:
             seconds = time.perf_counter() - start
             for claim in claims:
                 for noise in NOISES:
-                    verdict = judge_canary_scores(included, scores, state_claim(claim), noise=noise)
+                    tested, plan = Claim(state_claim(claim), noise=noise), plan_guesses(len(included), None)
+                    design = f"one training run with {len(included):,} canaries"
+                    verdict = judge_scores(tested, included, scores, plan, design)
                     print(format_row(epsilon, noise, verdict, seconds), flush=True)
     print(f"\n{check_step(reviews, feature_map)}")
 
@@ -88,9 +96,9 @@ def find_rare_words(reviews: Reviews, feature_map: FeatureMap, count: int) -> li
     return [feature_map.words[place] for place in order[:count]]
 
 
-def state_claim(epsilon: float) -> ApproxDP:
+def state_claim(epsilon: float) -> Guarantee:
     """Return the claim that is judged."""
-    return ApproxDP(epsilon, DELTA, "the claim under audit", "claimed", adjacency=ADDED_OR_REMOVED_RECORD)
+    return Guarantee(epsilon, "the claim under audit", "claimed", delta=DELTA, adjacency=ADDED_OR_REMOVED_RECORD)
 
 
 def train_with_canaries(
@@ -117,8 +125,22 @@ def score_canaries(model: LinearClassifier, canaries: list[CanaryText]) -> Array
     return scores
 
 
-def check_step(reviews: Reviews, feature_map: FeatureMap, epsilon: float = 4.0, neighbours: int = 25) -> Verdict:
-    """Return what one more review does to the first sum of a descent, in the integers that are summed."""
+def draw_canaries(words: list[str], canaries: int, classes: int, *, words_per_canary: int) -> list[CanaryText]:
+    """Draw texts that share no word, with labels at random, as many of each class as of the others but for one.
+
+    A model that learned such a text has nothing else to learn its words from, and what it learned of others cancels.
+    """
+    random = np.random.default_rng(0)
+    places = random.permutation(len(words))[: canaries * words_per_canary].reshape(canaries, words_per_canary)
+    labels = random.permutation(np.arange(canaries) % classes)
+    return [
+        CanaryText(" ".join(words[place] for place in row), label)
+        for row, label in zip(places.tolist(), labels.tolist(), strict=True)
+    ]
+
+
+def check_step(reviews: Reviews, feature_map: FeatureMap, epsilon: float = 4.0, neighbours: int = 25) -> str:
+    """Say what one review less does to the first sum of a descent, in the integers that are summed: no statistics."""
     features = feature_map.extract_features(reviews.texts)
     budget = ClassifierOptions(CLASSES, epsilon, DELTA, records=len(reviews.texts)).plan_budget(feature_map, RECORD)
     plan = plan_linear_training(budget, len(reviews.texts))
@@ -131,8 +153,15 @@ def check_step(reviews: Reviews, feature_map: FeatureMap, epsilon: float = 4.0, 
         units = UnitRows(RECORD, np.array(rows, dtype=np.int64), np.arange(len(rows) + 1))
         return ResidualSums(*arrays, units, contrasts).sum_gradients(weights, plan.clip, bound).ravel()
 
-    return verify_sum_sensitivity(
-        compute_sum, range(len(reviews.texts)), bound, NOISE_STEPS, delta=DELTA, neighbours=neighbours
+    rows = list(range(len(reviews.texts)))
+    whole = compute_sum(rows)
+    dropped = np.random.default_rng().choice(len(rows), neighbours, replace=False).tolist()
+    moves = [whole - compute_sum(rows[:row] + rows[row + 1 :]) for row in dropped]
+    largest = max(sum(int(step) ** 2 for step in move) for move in moves)
+    verdict = "more" if largest > bound**2 else "no more"
+    return (
+        f"Without one of {neighbours} reviews the first sum moves by at most {math.sqrt(largest) / bound:.6f} times "
+        f"its bound, {verdict} than it may; its noise is {NOISE_STEPS:,} steps, its bound {bound:,}."
     )
 
 

@@ -16,9 +16,9 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+from deniable.accounting.training import TrainingPlan
 from deniable.core.randomness import derive_key_from_seed
 from deniable.learning import dp_sgd
-from deniable.learning.accounting import SamplingSchedule
 from deniable.models.images.dataset import LabelledImages
 from deniable.models.images.networks import ImageArchitecture
 
@@ -30,7 +30,8 @@ Step = Callable[[], object]
 def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) -> Step:
     """Return a step of deniable, with everybody in the batch."""
     network = architecture.build(0)
-    recipe = dp_sgd.DPSGDSettings(SamplingSchedule(1.0, 1_000), MULTIPLIER, CLIP, RATE)
+    count = len(images.labels)
+    recipe = dp_sgd.DPSGDSettings(TrainingPlan("poisson", count, count, 1_000, MULTIPLIER, CLIP), RATE)
     run = dp_sgd.DPSGDRun(
         network,
         images.pixels,
@@ -50,11 +51,11 @@ def ours(architecture: ImageArchitecture, images: LabelledImages, chunk: int) ->
 
 def opacus(architecture: ImageArchitecture, images: LabelledImages, chunk: int) -> Step:
     """Return a step of opacus with ghost clipping, accumulated over chunks."""
-    from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import (  # noqa: PLC0415 - warns as it is imported
+    from opacus.grad_sample.grad_sample_module_fast_gradient_clipping import (
         GradSampleModuleFastGradientClipping,
     )
-    from opacus.optimizers import DPOptimizerFastGradientClipping  # noqa: PLC0415 - the same
-    from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping  # noqa: PLC0415 - the same
+    from opacus.optimizers import DPOptimizerFastGradientClipping
+    from opacus.utils.fast_gradient_clipping_utils import DPLossFastGradientClipping
 
     network = GradSampleModuleFastGradientClipping(architecture.build(0), max_grad_norm=CLIP, use_ghost_clipping=True)
     optimizer = DPOptimizerFastGradientClipping(

@@ -36,7 +36,7 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 import deniable as dn
-from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share
+from deniable.measure.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share
 from deniable.measure.utility import measure_utility
 from deniable.space.grammar import fold_word
 

@@ -53,7 +53,9 @@ def open_plain(workers: int) -> Iterator[Run]:
     def run(source: Path, target: Path, release: dn.Release) -> None:
         layout = TableLayout(source.name, ("text",), "id")
         certificate = target.with_suffix(".certificate")
-        files = ReleaseFiles(str(source), str(target), str(certificate), "parquet", layout)
+        files = ReleaseFiles(
+            str(source), str(target), certificate=str(certificate), table_format="parquet", layout=layout
+        )
         privatize_table(files, release, workers=workers)
 
     yield run
@@ -62,9 +64,9 @@ def open_plain(workers: int) -> Iterator[Run]:
 @contextlib.contextmanager
 def open_spark(workers: int) -> Iterator[Run]:
     """Yield a run of Spark on this machine, in so many tasks at a time."""
-    from pyspark.sql import SparkSession  # noqa: PLC0415 - each host is loaded in its own process
+    from pyspark.sql import SparkSession
 
-    from deniable.engines.spark import privatize_dataframe  # noqa: PLC0415 - the same
+    from deniable.engines.spark import privatize_dataframe
 
     builder = SparkSession.builder.master(f"local[{workers}]").config("spark.ui.enabled", "false")
     builder = builder.config("spark.driver.host", "127.0.0.1").config("spark.driver.bindAddress", "127.0.0.1")
@@ -82,10 +84,10 @@ def open_spark(workers: int) -> Iterator[Run]:
 @contextlib.contextmanager
 def open_ray(workers: int) -> Iterator[Run]:
     """Yield a run of Ray on this machine, by so many actors."""
-    import ray  # noqa: PLC0415 - each host is loaded in its own process
-    import ray.data  # noqa: PLC0415 - the same
+    import ray
+    import ray.data
 
-    from deniable.engines.ray import privatize_dataset  # noqa: PLC0415 - the same
+    from deniable.engines.ray import privatize_dataset
 
     # An actor holds a processor; one more reads blocks.
     ray.init(address="local", num_cpus=workers + 1, include_dashboard=False, log_to_driver=False)
@@ -111,9 +113,9 @@ def limit_processors(workers: int) -> None:
 def open_pandas(workers: int) -> Iterator[Run]:
     """Yield a run of pandas, on so many processors."""
     limit_processors(workers)
-    import pandas as pd  # noqa: PLC0415 - each host is loaded in its own process
+    import pandas as pd
 
-    from deniable.engines.pandas import privatize_dataframe  # noqa: PLC0415 - the same
+    from deniable.engines.pandas import privatize_dataframe
 
     def run(source: Path, target: Path, release: dn.Release) -> None:
         privatize_dataframe(pd.read_parquet(source), release, text="text", id="id").table.to_parquet(target)
@@ -125,9 +127,9 @@ def open_pandas(workers: int) -> Iterator[Run]:
 def open_polars(workers: int) -> Iterator[Run]:
     """Yield a run of polars, on so many processors."""
     limit_processors(workers)
-    import polars as pl  # noqa: PLC0415 - each host is loaded in its own process
+    import polars as pl
 
-    from deniable.engines.polars import privatize_dataframe  # noqa: PLC0415 - the same
+    from deniable.engines.polars import privatize_dataframe
 
     def run(source: Path, target: Path, release: dn.Release) -> None:
         privatize_dataframe(pl.read_parquet(source), release, text="text", id="id").table.write_parquet(target)
@@ -139,9 +141,9 @@ def open_polars(workers: int) -> Iterator[Run]:
 def open_duckdb(workers: int) -> Iterator[Run]:
     """Yield a run of DuckDB, by so many threads and on so many processors."""
     limit_processors(workers)
-    import duckdb  # noqa: PLC0415 - each host is loaded in its own process
+    import duckdb
 
-    from deniable.engines.duckdb import privatize_relation  # noqa: PLC0415 - the same
+    from deniable.engines.duckdb import privatize_relation
 
     connection = duckdb.connect(config={"threads": str(workers)})
 
@@ -157,9 +159,9 @@ def open_duckdb(workers: int) -> Iterator[Run]:
 def open_huggingface(workers: int) -> Iterator[Run]:
     """Yield a run of a Hugging Face dataset, by so many processes."""
     limit_processors(workers)
-    from datasets import Dataset, disable_progress_bars  # noqa: PLC0415 - each host is loaded in its own process
+    from datasets import Dataset, disable_progress_bars
 
-    from deniable.engines.huggingface import privatize_dataset  # noqa: PLC0415 - the same
+    from deniable.engines.huggingface import privatize_dataset
 
     disable_progress_bars()
 
@@ -175,9 +177,9 @@ def open_huggingface(workers: int) -> Iterator[Run]:
 def open_spacy(workers: int) -> Iterator[Run]:
     """Yield a run of a spaCy pipeline that does nothing else, by so many processes."""
     limit_processors(workers)
-    import spacy  # noqa: PLC0415 - each host is loaded in its own process
+    import spacy
 
-    from deniable.engines.spacy import make_docs  # noqa: PLC0415 - the same
+    from deniable.engines.spacy import make_docs
 
     nlp = spacy.blank("en")
 

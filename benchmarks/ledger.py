@@ -72,7 +72,7 @@ def measure_floor(folder: Path) -> float:
 
 def measure_charges(ledger: dn.Ledger) -> tuple[float, float]:
     """Return the median seconds of a new batch, and of the same batch again."""
-    cost = make_metric_cost(2.3, {"mechanism": "benchmark"})
+    cost = make_metric_cost(2.3, "steps", {"mechanism": "benchmark"})
     new, known = list[float](), list[float]()
     for _ in range(ROUNDS):
         charges = make_charges()

@@ -18,6 +18,7 @@ import sys
 import tempfile
 import time
 from collections import Counter
+from collections.abc import Sequence
 from multiprocessing.context import ForkProcess
 from pathlib import Path
 
@@ -26,8 +27,7 @@ import numpy as np
 import deniable as dn
 from deniable.core.errors import BudgetExceeded
 from deniable.ledger import create_ledger
-from deniable.text.batches import TextCell
-from deniable.text.release import DEFAULT_COLUMN
+from deniable.text.batches import CellBatch
 
 WRITERS, PERSONS, TEXTS_PER_PERSON, BATCH = 6, 200, 60, 20
 BUDGET = 320.0
@@ -43,11 +43,15 @@ def make_release(location: str, secret: bytes) -> dn.Release:
     return dn.Release(dn.TEM(space, epsilon=1.0), ledger=dn.Ledger(location, secret))
 
 
-def make_cell(name: str) -> TextCell:
-    """Return the text of a name, which says whose it is and which of theirs."""
-    person = name.partition(":")[0]
+def make_cells(names: Sequence[str]) -> CellBatch:
+    """Return the texts of names, which say whose they are and which of theirs."""
+    return CellBatch.of_texts(list(map(make_text, names)), names, [name.partition(":")[0] for name in names])
+
+
+def make_text(name: str) -> str:
+    """Return the text of a name."""
     words = random.Random(name).choices(["bar", "dol", "fim", "gus", "ken", "lar"], k=8)  # noqa: S311 - texts of a test
-    return TextCell(name, DEFAULT_COLUMN, 0, " ".join(words), person)
+    return " ".join(words)
 
 
 def write_outputs(location: str, secret: bytes, path: Path) -> None:
@@ -55,16 +59,15 @@ def write_outputs(location: str, secret: bytes, path: Path) -> None:
     release, chooser = make_release(location, secret), random.Random()  # noqa: S311 - which texts is no secret
     with path.open("a", encoding="utf-8") as file:
         while True:
-            names = {f"{chooser.randrange(PERSONS)}:{chooser.randrange(TEXTS_PER_PERSON)}" for _ in range(BATCH)}
-            cells = [make_cell(name) for name in sorted(names)]
-            while cells:
+            drawn = {f"{chooser.randrange(PERSONS)}:{chooser.randrange(TEXTS_PER_PERSON)}" for _ in range(BATCH)}
+            names = sorted(drawn)
+            while names:
                 try:
-                    batch = release.privatize_cells(cells, workers=1)
+                    batch = release.privatize_cells(make_cells(names), workers=1)
                 except BudgetExceeded as error:
-                    cells = [cell for row, cell in enumerate(cells) if row not in set(error.rows)]
+                    names = [name for row, name in enumerate(names) if row not in set(error.rows)]
                     continue
-                pairs = zip(cells, batch.texts, strict=True)
-                file.writelines(json.dumps([cell.record_id, text]) + "\n" for cell, text in pairs)
+                file.writelines(json.dumps(pair) + "\n" for pair in zip(names, batch.texts, strict=True))
                 file.flush()
                 break
 
@@ -90,7 +93,7 @@ def check_outputs(location: str, secret: bytes, outputs: dict[str, str]) -> tupl
     for first in range(0, len(names), 1_000):
         part = names[first : first + 1_000]
         try:
-            batch = release.privatize_cells([make_cell(name) for name in part])
+            batch = release.privatize_cells(make_cells(part))
         except BudgetExceeded as error:  # what was charged needs no budget
             uncharged += len(error.rows)
             continue

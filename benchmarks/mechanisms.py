@@ -20,7 +20,6 @@ import numpy.typing as npt
 
 import deniable as dn
 from deniable.words.laws import ExponentialLaw
-from deniable.words.laws.exponential_proof import prove_exact_epsilon
 from deniable.words.prior import compute_zipf_prior
 
 MECHANISMS: tuple[type[dn.WordMechanism], ...] = (dn.TEM, dn.CalibratedExponential, dn.TightExponential)
@@ -45,7 +44,7 @@ def compute_moved_distance(law: ExponentialLaw) -> float:
 
     def visit(_: int, distances: npt.NDArray[np.float64]) -> float:
         before = distances.copy()
-        return float(np.vdot(law.kernel.rows(distances), before))
+        return float(np.vdot(law.kernel(np.arange(len(distances)), distances), before))
 
     count = law.space.point_count
     return sum(law.space.map_row_blocks(visit, range(count))) / count
@@ -62,7 +61,7 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
             if not isinstance(law, ExponentialLaw):
                 raise SystemExit(f"{kind.__name__} has no closed form.")
             seconds = time.perf_counter() - start
-            exact = prove_exact_epsilon(domain, law.kernel).epsilon
+            exact = ExponentialLaw(domain, law.kernel).exact_epsilon().epsilon
             shares = law.outcomes(prior)
             how = ", ".join(f"{v:.4f}" if isinstance(v, float) else v for v in mechanism.derived_parameters.values())
             yield (

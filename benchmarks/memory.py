@@ -1,4 +1,4 @@
-"""Peak memory of ``deniable privatize`` on csv tables of any number of rows, with ids, persons and a journal.
+"""Peak memory of ``deniable privatize`` on csv tables of any number of rows, with ids and persons.
 
 Each table is generated: an id, a person and a text of 30 frequent words in each row, about 170 bytes. The command runs
 in a process of its own, once before on a few rows, so that facts about the space are cached. Reported: rows, size of
@@ -29,7 +29,6 @@ VARIANTS: dict[str, list[str]] = {
     "row numbers": [],
     "ids": ["--id", "id"],
     "ids, persons": ["--id", "id", "--person", "person"],
-    "ids, journal": ["--id", "id", "--resume"],
 }
 FREQUENT_WORDS = (
     "the of and to in a for that on is was said with as it by at from his he an be has are have but were not this who "

@@ -71,9 +71,9 @@ def make_matrix(rows: FeatureRows, dimensions: int) -> sparse.csr_matrix:
 
 def measure_opacus(train: Table, feature_map: FeatureMap, epsilon: float, rate: float) -> LinearClassifier:
     """Return what DP-SGD of opacus learns on the same features."""
-    import torch  # noqa: PLC0415 - the other sides do without
-    from opacus import PrivacyEngine  # noqa: PLC0415 - warns as it is imported
-    from torch import nn  # noqa: PLC0415 - as torch
+    import torch
+    from opacus import PrivacyEngine
+    from torch import nn
 
     torch.manual_seed(0)
     matrix, labels = make_matrix(feature_map.extract_features(train[0]), len(feature_map)), torch.from_numpy(train[1])

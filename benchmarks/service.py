@@ -181,7 +181,7 @@ async def answer_without_work(scope: Any, receive: Any, send: Any) -> None:  # n
 
 def serve_floor(port: int) -> None:
     """Run the floor."""
-    import uvicorn  # noqa: PLC0415 - of this mode alone
+    import uvicorn
 
     uvicorn.run(answer_without_work, port=port, log_level="error", lifespan="off", access_log=False)
 

@@ -6,8 +6,8 @@ per second of wall time, peak memory, and the ratio to the floor, timed alone in
 it is what any program does to such a file: reading and writing it, one search for runs of letters, and 64 random bits a
 word, on one core. For multivariate Laplace and truncated Gumbel it is the products, on all cores, that their search for
 near words cannot do without. Every command runs once before on a few records, so that compiled code and facts about
-the space are cached. *First s* is the run after that, in which calibrated computes the block sums of its law under
-Euclidean distance; the other columns are of the run after it. The README's first command is timed with nothing cached.
+the space are cached. *First s* is the run after that; the other columns are of the run after it. The README's first
+command is timed with nothing cached.
 
 With ``--text-path`` the text path is measured instead, alone: texts are cut, their words looked up and written back,
 with themselves in place of drawn words. Its two halves, Python's and the compiled one, start with no spelling known,
@@ -39,21 +39,13 @@ from randomgen import AESCounter
 
 import deniable as dn
 from deniable.core.parallel import count_cores, parallel_map
-from deniable.space.blocks import BLOCK_ROWS
-from deniable.space.nearest_points import (
-    BATCH_VECTORS,
-    GROUP_BLOCKS,
-    allocate_batch,
-    allocate_contest,
-    build_table,
-    fill_sums,
-    pack_vectors,
-)
+from deniable.space.nearest_points import BATCH_VECTORS
+from deniable.space.vector_distances import BLOCK_ROWS
 from deniable.space.word_classes import DEFAULT_CLASSES
-from deniable.text.compiled_lexer import CompiledLexer
+from deniable.text.compiled.lexer import lex_compiled
 from deniable.text.encoded import EncodedTexts
 from deniable.text.tables.layout import MAX_BATCH_CHARACTERS, RECORD_OVERHEAD
-from deniable.text.tokens import LexedBatch, Lexer
+from deniable.text.tokens import LexedTexts, Lexer
 
 SETTINGS = (
     ("calibrated", "steps", 2.7),
@@ -188,7 +180,10 @@ def floor_seconds(mechanism: str, corpus: Corpus, space: dn.Space) -> float:
         uniform = np.exp(-np.random.Generator(np.random.PCG64(0)).uniform(0, 18, count))
         logarithm = _pace(lambda: [np.log(uniform, out=buffer(count)) for _ in range(BLOCK_ROWS)], BLOCK_ROWS * count)
         return float(min(corpus.rows, count) * product + corpus.words * np.log(count) * 2 * logarithm)
-    return float(corpus.words * _pace_byte_products(points))
+    vectors, columns = points[:BATCH_VECTORS].astype(np.float32), doubles.astype(np.float32)
+    room = len(vectors), count
+    single = _pace(lambda: np.matmul(vectors, columns, out=buffer(*room, dtype=np.float32)), len(vectors))
+    return float(corpus.words * single)
 
 
 def _measure_file(corpus: Corpus) -> float:
@@ -203,38 +198,21 @@ def _measure_file(corpus: Corpus) -> float:
     return time.perf_counter() - start
 
 
-def _pace_byte_products(points: npt.NDArray[np.float64]) -> float:
-    """Return seconds of byte products alone for one vector with all points, all cores busy."""
-    table = build_table(points)
-    local = threading.local()
-
-    def multiply() -> None:
-        if not hasattr(local, "room"):
-            local.room = allocate_batch(table), allocate_contest()
-            pack_vectors(points[:BATCH_VECTORS], table, local.room[0])
-        batch, contest = local.room
-        for first in range(0, len(table.packed), GROUP_BLOCKS):
-            span = first, min(first + GROUP_BLOCKS, len(table.packed))
-            fill_sums(BATCH_VECTORS, batch.packed, table, span, contest)
-
-    return _pace(multiply, BATCH_VECTORS)
-
-
 def measure_text_path(corpus: Corpus, space: dn.Space) -> list[str]:
     """Return lines of a table: what the halves of the text path take for a corpus, and its floors."""
     column = pq.read_table(corpus.path)["text"].cast(pa.large_string()).combine_chunks()
-    texts, encoded = column.to_pylist(), EncodedTexts.of_arrow(column)
-    CompiledLexer(Lexer(space, "draw", "lower", ())).lex_texts(EncodedTexts.of(["compiled"] * 2))
+    encoded = EncodedTexts.of_arrow(column)
+    lex_compiled(Lexer(space, "draw", "lower", ()), EncodedTexts.of(["compiled"] * 2))
     data = encoded.data.tobytes()
 
-    def run_python() -> LexedBatch:
-        lexed = Lexer(space, "draw", "lower", ()).lex_texts(texts)
-        lexed.rebuild_texts(lexed.words)
+    def run_python() -> LexedTexts:
+        lexed = Lexer(space, "draw", "lower", ()).lex_texts(encoded)
+        lexed.write(lexed.words)
         return lexed
 
-    def run_compiled() -> LexedBatch:
-        lexed = CompiledLexer(Lexer(space, "draw", "lower", ())).lex_texts(encoded)
-        lexed.rebuild_texts(lexed.words)
+    def run_compiled() -> LexedTexts:
+        lexed = lex_compiled(Lexer(space, "draw", "lower", ()), encoded)
+        lexed.write(lexed.words)
         return lexed
 
     works: dict[str, Callable[[], object]] = {

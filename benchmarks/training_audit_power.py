@@ -25,8 +25,8 @@ import numpy.typing as npt
 from scipy import special, stats
 
 import deniable as dn
-from deniable.core.evidence import Verdict
-from deniable.vectors.gaussian import compute_noise_ratio
+from deniable.accounting.gaussian import compute_noise_ratio
+from deniable.core.guarantees import Verdict
 
 Array = npt.NDArray[np.float64]
 Method = Literal["one-run", "losses", "worst-case"]

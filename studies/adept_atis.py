@@ -103,7 +103,7 @@ def name_tuned(name: str) -> str:
 
 def measure(context: Context, kind: str, *cell: Any) -> list[Row]:  # noqa: ANN401 - parts of a cell
     """Return the rows of one cell, by its kind."""
-    from studies import rewritten  # noqa: PLC0415 - needs torch, an extra
+    from studies import rewritten
 
     bench = context.share("bench", lambda: rewritten.read_corpus(context))
     measures: dict[str, Callable[..., list[Row]]] = {

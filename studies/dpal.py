@@ -143,9 +143,9 @@ def name_curve(name: str, system: str) -> str:
 
 def measure(context: Context, name: str, system: str, epsilon: float | None) -> list[Row]:
     """Train one system at one epsilon, and return what is claimed of it, what is proved, and its accuracies."""
-    from deniable.models.images.training.fitting import fit_image_model  # noqa: PLC0415 - needs torch, an extra
-    from deniable.registry.trainers import IMAGE_TRAINERS  # noqa: PLC0415 - the same
-    from studies.image_systems import load_images, silence_noise  # noqa: PLC0415 - the same
+    from deniable.models.images.training.fitting import fit_image_model
+    from deniable.registry.trainers import IMAGE_TRAINERS
+    from studies.image_systems import load_images, silence_noise
 
     schedule, data_set = getattr(context.sizes, name), DATA_SETS[name]
     images: Images = context.share(
@@ -174,7 +174,7 @@ def choose_options(
     schedule: Schedule, data_set: DataSet, system: str, epsilon: float | None, known: Iterable[str]
 ) -> dict[str, Any]:
     """Return the options of one training run, those that the system knows."""
-    from studies.image_systems import PAPER_UNIT  # noqa: PLC0415 - needs torch, an extra
+    from studies.image_systems import PAPER_UNIT
 
     is_ours = system == "dp-cert"
     steps = {"dpal": schedule.dpal_steps, "adlm": schedule.adlm_steps, "pixeldp": schedule.pixeldp_steps}
@@ -215,7 +215,7 @@ def describe_privacy(model: "ImageModel", curve: str, epsilon: float | None) -> 
 
 def measure_accuracy(images: "Images", model: "ImageModel", curve: str, epsilon: float | None, votes: int) -> list[Row]:
     """Return the accuracy without attack and under each one, at the sizes of the figures."""
-    from studies.image_systems import measure_attacks, measure_clean  # noqa: PLC0415 - needs torch, an extra
+    from studies.image_systems import measure_attacks, measure_clean
 
     schedule, data_set = getattr(images.context.sizes, images.name), DATA_SETS[images.name]
     own, draws = name_curve(images.name, curve), 1 if curve == SILENT else schedule.gradient_draws
@@ -234,8 +234,8 @@ def measure_accuracy(images: "Images", model: "ImageModel", curve: str, epsilon:
 
 def measure_certificates(images: "Images", model: "ImageModel", system: str) -> list[Row]:
     """Return certified accuracy under every attack as the paper counts, and what is proved of any attack."""
-    from deniable.models.images.dataset import LabelledImages  # noqa: PLC0415 - needs torch, an extra
-    from studies.image_systems import measure_proved, measure_published_certificate  # noqa: PLC0415 - the same
+    from deniable.models.images.dataset import LabelledImages
+    from studies.image_systems import measure_proved, measure_published_certificate
 
     schedule, curve = getattr(images.context.sizes, images.name), name_curve(images.name, system)
     count = schedule.certified_images

@@ -99,14 +99,14 @@ def measure(context: Context, experiment: str) -> list[Row]:
 
 def load_dataset(context: Context) -> "ImageDataset":
     """Return the images."""
-    from deniable.models.images.reading import read_images  # noqa: PLC0415 - needs torch, an extra
+    from deniable.models.images.reading import read_images
 
     return context.share("dataset", lambda: read_images(context.find_file("mnist.npz")))
 
 
 def build_budget(context: Context) -> "DPALBudget":
     """Return DPAL's budget."""
-    from deniable.published.dpal.mechanism import DPALBudget  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal.mechanism import DPALBudget
 
     sizes: Sizes = context.sizes
     return DPALBudget(sizes.epsilon, m=sizes.batch, delta_l2=2 * sizes.neurons)
@@ -130,7 +130,7 @@ def describe_event(curve: str, event: "EventCounts", claim: float) -> list[Row]:
 
 def compare_images(context: Context) -> list[Row]:
     """Return what differences of perturbed images show."""
-    from deniable.published.dpal.image_audit import audit_differences  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal.image_audit import audit_differences
 
     images, rows = load_dataset(context).train.pixels[:3], []
     for kind, curve in (("shared", IMAGES), ("independent", name_control(IMAGES))):
@@ -147,7 +147,7 @@ def compare_images(context: Context) -> list[Row]:
 
 def recover_batch(context: Context, kind: Kind) -> "ImageRecovery":
     """Return a batch recovered from its perturbed images alone, once in a run."""
-    from deniable.published.dpal.image_audit import audit_image_recovery  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal.image_audit import audit_image_recovery
 
     return context.share(
         f"recovery {kind}",
@@ -180,9 +180,9 @@ def recover_images(context: Context) -> list[Row]:
 
 def inspect_layer(context: Context) -> list[Row]:
     """Return how often the parameters after one step tell the batch from its neighbour."""
-    import torch  # noqa: PLC0415 - an extra
+    import torch
 
-    from deniable.published.dpal.parameter_audit import audit_parameters  # noqa: PLC0415 - needs torch
+    from deniable.published.dpal.parameter_audit import audit_parameters
 
     sizes: Sizes = context.sizes
     records = {
@@ -209,7 +209,7 @@ def inspect_layer(context: Context) -> list[Row]:
 
 def recover_labels(context: Context) -> list[Row]:
     """Return how many labels are recovered: the true ones, and labels drawn at random, which bound epsilon."""
-    from deniable.published.dpal.label_audit import audit_labels  # noqa: PLC0415 - needs torch, an extra
+    from deniable.published.dpal.label_audit import audit_labels
 
     dataset, rows = load_dataset(context), []
     runs = [
@@ -236,9 +236,9 @@ def recover_labels(context: Context) -> list[Row]:
 
 def compute_law(context: Context) -> list[Row]:
     """Return what independent noise gives by its law, and what a black image and a white one show of it."""
-    import torch  # noqa: PLC0415 - an extra
+    import torch
 
-    from deniable.published.dpal import sensitivity_audit as audit  # noqa: PLC0415 - needs torch
+    from deniable.published.dpal import sensitivity_audit as audit
 
     shape, budget = load_dataset(context).train.pixels.shape[1:], build_budget(context)
     exact = audit.audit_sensitivity(budget, pixels=int(np.prod(shape)))
@@ -264,7 +264,7 @@ def compute_law(context: Context) -> list[Row]:
 
 def train_networks(context: Context) -> list[Row]:
     """Return accuracies with noise shared, drawn anew and independent."""
-    from deniable.published.dpal.sensitivity_audit import measure_noise_utility  # noqa: PLC0415 - needs torch
+    from deniable.published.dpal.sensitivity_audit import measure_noise_utility
 
     dataset, sizes = load_dataset(context), context.sizes
     utility = measure_noise_utility(

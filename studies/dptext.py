@@ -5,7 +5,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.core.intervals import estimate_share
+from deniable.measure.intervals import estimate_share
 from studies.flights import FILES, Part, measure_majority, split_flights
 from studies.rows import Row, at, row_of, rows_of
 from studies.runner import Context
@@ -138,11 +138,11 @@ def name_cell(curve: str, epsilon: float | None) -> str:
 
 def release_vectors(context: Context, way: str, epsilon: float | None, has_adversary: bool) -> "Released":  # noqa: FBT001 - part of a cell
     """Train one model, and return what it makes of the other texts, each released once."""
-    from deniable.published.dptext.attack import get_noise_law  # noqa: PLC0415 - needs torch, an extra
-    from deniable.published.dptext.representation import fit_representation  # noqa: PLC0415 - the same
-    from deniable.published.dptext.training import AttributeRecords, RepresentationOptions  # noqa: PLC0415 - the same
-    from deniable.rewriting.tokens import Vocabulary  # noqa: PLC0415 - the same
-    from studies.released import Released  # noqa: PLC0415 - the same
+    from deniable.published.dptext.attack import get_noise_law
+    from deniable.published.dptext.representation import fit_representation
+    from deniable.published.dptext.training import AttributeRecords, RepresentationOptions
+    from deniable.rewriting.tokens import Vocabulary
+    from studies.released import Released
 
     sizes: Sizes = context.sizes
     train, known, test = load_parts(context)
@@ -169,7 +169,7 @@ def release_vectors(context: Context, way: str, epsilon: float | None, has_adver
 
 def name_classes(context: Context, released: "Released", curve: str, epsilon: float | None) -> list[Row]:
     """Return how often intent and city of the tested texts are named by who learned from released vectors."""
-    from studies.released import BOTH, measure_by_law, measure_classifier  # noqa: PLC0415 - needs torch, an extra
+    from studies.released import BOTH, measure_by_law, measure_classifier
 
     sizes: Sizes = context.sizes
     _, known, test = load_parts(context)
@@ -189,8 +189,8 @@ def name_classes(context: Context, released: "Released", curve: str, epsilon: fl
 
 def find_texts(context: Context, released: "Released", curve: str, epsilon: float | None) -> list[Row]:
     """Return how often the text behind a release is found by who lists all tested texts, and the signs of the noise."""
-    from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER  # noqa: PLC0415 - needs torch, an extra
-    from studies.released import identify_texts  # noqa: PLC0415 - the same
+    from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
+    from studies.released import identify_texts
 
     name, (_, _, test) = name_cell(curve, epsilon), load_parts(context)
     random = np.random.default_rng(context.derive_seed("who", name))
@@ -213,8 +213,8 @@ def find_texts(context: Context, released: "Released", curve: str, epsilon: floa
 
 def check_claim(context: Context, released: "Released", curve: str, epsilon: float) -> list[Row]:
     """Return what is known of the claim: the law's own loss, and what samples say at two texts far apart."""
-    from deniable.auditing import audit, verify  # noqa: PLC0415 - beside what it is applied to
-    from studies.released import find_farthest  # noqa: PLC0415 - needs torch, an extra
+    from deniable.auditing import audit, verify
+    from studies.released import find_farthest
 
     model, name = released.model, name_cell(curve, epsilon)
     exact = verify(model.make_mechanism(), dimension=model.dimensions)

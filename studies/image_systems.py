@@ -9,8 +9,8 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.intervals import Estimate, estimate_clustered_share, estimate_share
 from deniable.learning.loop import choose_device
+from deniable.measure.intervals import Estimate, estimate_clustered_share, estimate_share
 from deniable.models.images.attacks import IMAGE_ATTACKS, pgd
 from deniable.models.images.dataset import ImageDataset, LabelledImages
 from deniable.models.images.layer_noise import PixelFirstLayer, compute_equivalent_gaussian_scale

@@ -18,7 +18,8 @@ from deniable.published.adept.mechanism import ADePT
 from deniable.published.adept.unclipped import UnclippedADePT
 from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.vectors import Box, Laplace, RandomMechanism, VectorMechanism
+from deniable.published.dptext.random_output import RandomMechanism
+from deniable.vectors import Box, Laplace, VectorMechanism
 
 BOX = Box(0.0, 1.0)
 Pair = tuple[float, float]

@@ -16,7 +16,7 @@ from deniable.core.randomness import Streams, derive_key_from_seed
 from deniable.space import Space
 from deniable.words.laws import ExponentialKernel, RingLaw
 from deniable.words.laws.law import WordShares
-from deniable.words.laws.outcomes import add_guesses, compute_kept_shares, find_guessed_words
+from deniable.words.laws.tables import find_guessed_words, share_among_words
 from deniable.words.outcomes import Outcomes, summarize_outcomes
 from deniable.words.prior import compute_zipf_prior
 from studies.reviews import Words
@@ -101,7 +101,7 @@ class StepLaw:
 
     def bound_losses(self) -> tuple[float, float]:
         """See `WordLaw`."""
-        epsilon, loss = self._law.exact_epsilon().finding.epsilon, self._law.worst_loss()
+        epsilon, loss = self._law.exact_epsilon().epsilon, self._law.worst_loss()
         return epsilon, min(epsilon * self.space.diameter, math.inf if loss is None else loss)
 
     def draw_points(self, points: Words, seed: int) -> Words:
@@ -147,9 +147,9 @@ class StoredDistances:
         laws = []
         for lane, scale in enumerate(scales):
             logs, best = np.log(sums[:, lane]), inputs[:, lane]
-            guessed = add_guesses(guessed_words, best, maxima[:, lane] / priors[best], len(self.space))
-            kept = compute_kept_shares(self.space, ExponentialKernel(scale), logs)
-            laws.append(StoredLaw(self, scale, logs, WordShares(kept, guessed)))
+            likelihoods = maxima[:, lane] / priors[best]
+            shares = share_among_words(self.space, np.exp(-logs), guessed_words, best, likelihoods)
+            laws.append(StoredLaw(self, scale, logs, shares))
         return laws
 
     def tabulate(self, scales: Sequence[float]) -> FloatArray:

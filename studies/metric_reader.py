@@ -15,7 +15,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray
-from deniable.core.intervals import Estimate, estimate_clustered_share
+from deniable.measure.intervals import Estimate, estimate_clustered_share
 from deniable.space import Space
 from deniable.words.prior import compute_zipf_prior
 from studies.metric_laws import WordLaw, draw_words

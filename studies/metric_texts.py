@@ -9,8 +9,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, FloatArray
-from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.measure.classifiers import TfIdfClassifier
+from deniable.measure.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.space import Space
 from studies.reviews import Corpus, Offsets, Words
 

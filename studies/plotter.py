@@ -144,8 +144,8 @@ def draw_figure(description: Description, picture: npt.NDArray[np.uint8] | None 
         picture: of the study, where a panel shows it.
     """
     try:
-        import matplotlib as mpl  # noqa: PLC0415 - an extra
-        from matplotlib.figure import Figure  # noqa: PLC0415 - the same
+        import matplotlib as mpl
+        from matplotlib.figure import Figure
     except ImportError:
         raise InputError("Figures are drawn with matplotlib, which is missing: install deniable[plot].") from None
     panels, columns = description["panels"], description["columns"]
@@ -235,7 +235,7 @@ def _draw_legend(figure: Any, keys: Sequence[Description]) -> None:  # noqa: ANN
 
 def _sign_picture(picture: bytes, fingerprint: str) -> bytes:
     """Return a picture that carries the fingerprints of what it was drawn from and of its pixels."""
-    from PIL import Image, PngImagePlugin  # noqa: PLC0415 - comes with matplotlib
+    from PIL import Image, PngImagePlugin
 
     with Image.open(io.BytesIO(picture)) as image:
         image.load()
@@ -253,7 +253,7 @@ def _digest_pixels(image: Any) -> str:  # noqa: ANN401 - pillow's
 
 def find_difference(study: Study, results: Results, path: Path) -> str | None:
     """Say why a figure does not follow from the results; None where it does."""
-    from PIL import Image, UnidentifiedImageError  # noqa: PLC0415 - comes with matplotlib
+    from PIL import Image, UnidentifiedImageError
 
     try:
         with Image.open(path) as image:

@@ -9,8 +9,8 @@ import numpy as np
 import pyarrow.parquet as pq
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_mean, estimate_share
 from deniable.measure.classifiers import build_classifier
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_mean, estimate_share
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.classifier_training import ClassifierOptions, PublicTexts, make_private_texts
@@ -261,7 +261,7 @@ def _build_collection(
 
 def _take_rows(rows: FeatureRows, chosen: IntArray, dimensions: int) -> FeatureRows:
     """Return the features of the chosen texts alone."""
-    from scipy import sparse  # noqa: PLC0415 - slow to import
+    from scipy import sparse
 
     matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), dimensions))[chosen]
     return FeatureRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from deniable.core.arrays import FloatArray
-from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.attack import (
     SAME_WIDTH,
@@ -87,15 +87,15 @@ def _fit(model: Any, features: FloatArray, codes: ClassCodes) -> Any:  # noqa: A
 
 
 def _build_regression(_trees: int, _seed: int) -> Any:  # noqa: ANN401 - scikit-learn's
-    from sklearn.linear_model import LogisticRegression  # noqa: PLC0415 - slow to import
-    from sklearn.pipeline import make_pipeline  # noqa: PLC0415
-    from sklearn.preprocessing import StandardScaler  # noqa: PLC0415
+    from sklearn.linear_model import LogisticRegression
+    from sklearn.pipeline import make_pipeline
+    from sklearn.preprocessing import StandardScaler
 
     return make_pipeline(StandardScaler(), LogisticRegression(max_iter=_ITERATIONS))
 
 
 def _build_forest(trees: int, seed: int) -> Any:  # noqa: ANN401 - scikit-learn's
-    from sklearn.ensemble import RandomForestClassifier  # noqa: PLC0415 - slow to import
+    from sklearn.ensemble import RandomForestClassifier
 
     return RandomForestClassifier(trees, min_samples_leaf=3, random_state=seed)
 

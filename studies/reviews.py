@@ -14,12 +14,12 @@ from deniable.auditing import verify
 from deniable.core.errors import InputError
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure import recovery
+from deniable.measure.choice import choose_word_mechanism
 from deniable.measure.labels import ClassCodes
 from deniable.registry.words import WORD_MECHANISMS
 from deniable.space import Space
 from deniable.text.tokens import Lexer
 from deniable.words import WordMechanism
-from deniable.words.choice import choose_word_mechanism
 from deniable.words.multivariate_laplace import MultivariateLaplace
 from studies.rows import Row, row_of
 from studies.runner import Context
@@ -107,7 +107,7 @@ def read_reviews(path: Path, space: Space, order: Sequence[int], name: str) -> C
     offsets = np.cumsum([0, *[len(text.words) for text in lexed]], dtype=np.int64)
     is_unknown = np.zeros(offsets[-1], dtype=np.bool_)
     for text, start in zip(lexed, offsets.tolist(), strict=False):
-        is_unknown[start + text.unknown_positions] = True
+        is_unknown[start : start + len(text.words)] = text.unknown_mask
     return Corpus(name, np.concatenate([text.words for text in lexed]), offsets, is_unknown, labels[np.asarray(order)])
 
 
@@ -168,7 +168,7 @@ def train_classifier(
         dimensions: of an embedding.
         epochs: passes over the texts.
     """
-    from deniable.measure.fasttext import FastTextClassifier  # noqa: PLC0415 - torch is an extra
+    from deniable.measure.fasttext import FastTextClassifier
 
     net = FastTextClassifier(seed, dimensions=dimensions, epochs=epochs)
     return net.fit_words(words, offsets, corpus.codes, classes=2, size=len(space))

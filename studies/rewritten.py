@@ -10,11 +10,10 @@ from typing import Any
 import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.guarantees import ApproxDP
-from deniable.core.intervals import estimate_share
 from deniable.learning.artifact import serialize_model
 from deniable.learning.loop import Checkpoint
 from deniable.measure.classifiers import TfIdfClassifier
+from deniable.measure.intervals import estimate_share
 from deniable.measure.labels import ClassCodes
 from deniable.published.adept.mechanism import ADePT
 from deniable.registry.methods import METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, rewriting_method
@@ -39,7 +38,7 @@ from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter
 from deniable.rewriting.reconstruction import compute_bleu
 from deniable.rewriting.tokens import truncate_text
 from deniable.rewriting.training import RewriterOptions
-from deniable.text.tokenization import split_tokens
+from deniable.text.tokens import split_tokens
 from deniable.vectors import L2Ball
 from studies.flights import FILES, read_rows
 from studies.rows import Row, row_of, rows_of
@@ -232,7 +231,7 @@ def measure_method(bench: Bench, name: str, epsilon: float) -> list[Row]:
 def judge_ranks(method: RewritingMethod, epsilon: float, ranks: dict[str, IntArray], candidates: int) -> list[Row]:
     """Return how often true texts came first, beside what the claim permits, and whether that refutes it."""
     guarantee, rows, bounds = method.guarantee, [], []
-    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0
+    delta = guarantee.delta
     for word, first in FIRST.items():
         for source, own in ranks.items():
             success = measure_ranking_success(own, candidates, epsilon=epsilon, delta=delta, first=first)

@@ -183,7 +183,7 @@ def name_curve(name: str, training: str, place: float | None = None) -> str:
 
 def measure(context: Context, name: str, training: str, place: float | None) -> list[Row]:
     """Describe the texts of a data set, or train one model and attack it; beside it normal training and IBP."""
-    from studies import text_models  # noqa: PLC0415 - needs torch, an extra
+    from studies import text_models
 
     data_set, curve = DATA_SETS[name], name_curve(name, training)
     bench = load_bench(context, name, data_set.tables, data_set.network)

@@ -13,7 +13,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_mean
+from deniable.measure.intervals import Estimate, estimate_mean
 
 _DIGITS = 8
 """Significant digits of a number in the file."""
@@ -178,7 +178,7 @@ def read_results(folder: Path, stem: str) -> Results:
 
 def read_picture(path: Path) -> npt.NDArray[np.uint8]:
     """Return the grey levels (h, w) of a picture."""
-    from PIL import Image  # noqa: PLC0415 - comes with matplotlib, an extra
+    from PIL import Image
 
     with Image.open(path) as image:
         return np.asarray(image.convert("L"))
@@ -186,7 +186,7 @@ def read_picture(path: Path) -> npt.NDArray[np.uint8]:
 
 def format_picture(picture: npt.NDArray[np.uint8]) -> bytes:
     """Return grey levels (h, w) as PNG."""
-    from PIL import Image  # noqa: PLC0415 - comes with matplotlib, an extra
+    from PIL import Image
 
     stream = io.BytesIO()
     Image.fromarray(picture).save(stream, "PNG", optimize=True)

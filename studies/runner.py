@@ -20,8 +20,7 @@ from deniable import __version__
 from deniable.cli.progress import show_steps
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_outputs
-from deniable.core.parallel import count_cores, parallel_map
-from deniable.core.progress import hide_progress
+from deniable.core.parallel import count_cores, hide_progress, parallel_map
 from studies.ledger import Ledger
 from studies.rows import Results, Row, format_picture, format_rows
 from studies.study import Grid, Study

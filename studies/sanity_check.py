@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from deniable.auditing import audit
-from deniable.core.intervals import estimate_share
 from deniable.core.parallel import parallel_map
+from deniable.measure.intervals import estimate_share
 from deniable.vectors import Laplace
 from studies.majority_vote import (
     BOX,

@@ -9,14 +9,14 @@ import numpy.typing as npt
 import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
-from deniable.core.guarantees import MetricDP
+from deniable.core.guarantees import Guarantee
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.models.text.documents import Documents, IndexedTexts, tokenize_texts
 from deniable.models.text.substitutions import Substitutions, build_substitutions, read_substitute_lists
 from deniable.space import Space
 from deniable.space.grammar import fold_word
 from deniable.space.space import PointNumbers
-from deniable.text.tables.columns import read_columns
+from deniable.text.tables import read_table
 from deniable.text.tables.layout import TableLayout
 from deniable.words import WordMechanism
 from deniable.words.laws import SimulatedLaw, Simulation
@@ -115,7 +115,7 @@ def _read_documents(
     """Return so many documents of a table, drawn at random, and how many of them are left out."""
     path = context.find_file(file)
     has_splits = not classes and _SPLIT in pq.read_schema(path).names
-    table = read_columns(str(path), TableLayout(file, (*columns, _LABEL, *([_SPLIT] if has_splits else []))))
+    table = read_table(str(path), TableLayout(file, (*columns, _LABEL, *([_SPLIT] if has_splits else []))))
     rows = np.array([row for row in range(len(table[_LABEL])) if not has_splits or table[_SPLIT][row] == "train"])
     order = np.random.default_rng(context.derive_seed("texts", file)).permutation(len(rows))
     chosen = rows[np.sort(order[:count])].tolist()
@@ -213,10 +213,10 @@ class Pooled(WordMechanism):
         self._digest = hashlib.blake2b(pool.tobytes() + sizes.tobytes(), digest_size=8).hexdigest()
 
     @property
-    def guarantee(self) -> MetricDP:
+    def guarantee(self) -> Guarantee:
         """That of one draw; nothing is proved of several."""
         claim = self.mechanism.guarantee
-        return MetricDP(claim.epsilon, claim.metric, f"{claim.source}, of a single draw", status="claimed")
+        return dataclasses.replace(claim, source=f"{claim.source}, of a single draw", status="claimed")
 
     @property
     def fingerprint(self) -> str:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.guarantees import is_proved
-from deniable.core.intervals import estimate_paired_difference, estimate_share
 from deniable.learning.loop import Checkpoint
+from deniable.measure.intervals import estimate_paired_difference, estimate_share
 from deniable.models.text.attacks import run_genetic_attack, run_greedy_attack
 from deniable.models.text.attacks.algorithms import compute_query_budget
 from deniable.models.text.documents import Documents

@@ -10,7 +10,7 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.space import Space
 from deniable.space.grammar import fold_word, split_words
-from deniable.text.tables.columns import read_columns
+from deniable.text.tables import read_table
 from deniable.text.tables.layout import TableLayout
 from studies.runner import Context
 
@@ -60,7 +60,7 @@ def _build_vocabulary(context: Context, name: str, sample: int, maximum: int | N
     vectors = context.share("vectors", lambda: Space.load(context.find_file(VECTORS), hide=(), metric="euclidean"))
     spellings: set[str] = set()
     for file, columns in TABLES[name].items():
-        for texts in read_columns(str(context.find_file(file)), TableLayout(file, columns)).values():
+        for texts in read_table(str(context.find_file(file)), TableLayout(file, columns)).values():
             spellings.update(word for text in texts if text for word in split_words(text)[1::2])
     folded = {fold_word(spelling) for spelling in spellings}
     known = [number for number, word in enumerate(vectors.words) if word in folded]
@@ -83,11 +83,11 @@ def compute_published_minimum(points: int, separation: float) -> float:
 def find_nearest_words(space: Space) -> tuple[str, str]:
     """Return the two words at the smallest distance."""
 
-    def visit(rows: slice, columns: slice, distances: FloatArray) -> _Pair:
-        if rows == columns:
-            np.fill_diagonal(distances, np.inf)
+    def visit(first: int, distances: FloatArray) -> _Pair:
+        rows = np.arange(len(distances))
+        distances[rows, first + rows] = np.inf
         i, j = np.unravel_index(np.argmin(distances), distances.shape)
-        return float(distances[i, j]), rows.start + int(i), columns.start + int(j)
+        return float(distances[i, j]), first + int(i), int(j)
 
-    _, one, other = min(space.map_tiles(visit))
+    _, one, other = min(space.map_row_blocks(visit, range(space.point_count)))
     return space.first_word_at(one), space.first_word_at(other)

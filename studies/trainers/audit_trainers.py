@@ -36,15 +36,15 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from rates import EventCounts
 from subjects import CASES, SUBJECTS, Case, Sampling, Subject
 
 import deniable as dn
-from deniable.auditing.training.accounting import recompute_epsilon
+from deniable.accounting.training import TrainingPlan, bound_epsilon
+from deniable.auditing.games import Claim
 from deniable.auditing.training.batches import classify_batches
-from deniable.auditing.training.judging import judge_canary_scores
-from deniable.auditing.training.observation import TrainingPlan
-from deniable.auditing.training.rates import EventCounts, bound_epsilon_of_rates, estimate_strength
-from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
+from deniable.auditing.training.bounds import judge_scores, plan_guesses
+from deniable.core.guarantees import EMPTY_RECORD, Guarantee
 
 HERE = Path(__file__).resolve().parent
 PARTS = ("train", "sensitivity", "seeds", "repeat", "game")
@@ -204,8 +204,9 @@ def train(case: Case, python: Path, options: argparse.Namespace) -> Found:
     is_descent = "divisor" in facts
     scores = score_canaries(arrays, facts, task) if is_descent else np.array(answer["scores"])
     source = f"reported by {answer['package']} {answer['version']}"
-    guarantee = ApproxDP(epsilon, delta, source, "claimed", adjacency=EMPTY_RECORD)
-    verdict = judge_canary_scores(coins, scores, guarantee, noise="any", confidence=1 - ALPHA)
+    guarantee = Guarantee(epsilon, source, "claimed", delta=delta, adjacency=EMPTY_RECORD)
+    claim, plan = Claim(guarantee, 1 - ALPHA), plan_guesses(len(coins), None)
+    verdict = judge_scores(claim, np.array(coins, dtype=bool), scores, plan, "one training run")
     return {
         "version": answer["version"],
         "epsilon": epsilon,
@@ -215,7 +216,10 @@ def train(case: Case, python: Path, options: argparse.Namespace) -> Found:
         "scheme": scheme,
         "scheme_note": note,
         "recomputed": recompute(task, facts, scheme, delta) if is_descent and scheme else None,
-        "canaries": {"lower": verdict.lower_bound, "detectable": finite_or_none(verdict.detectable_epsilon)},
+        "canaries": {
+            "lower": verdict.lower_bound,
+            "detectable": finite_or_none(verdict.detectable_epsilon),
+        },
     }
 
 
@@ -266,9 +270,9 @@ def recompute(task: Found, facts: Found, scheme: Sampling, delta: float) -> Foun
     plan = TrainingPlan(scheme, records, batch, facts["steps"], facts["noise"], facts["clip"])
     batches = records // batch
     if scheme == "shuffled" and records % batch and facts["steps"] == task["epochs"] * batches:
-        found = recompute_epsilon(plan, delta, batches=batches, presence=batches * batch / records)
+        found = bound_epsilon(plan, delta, batches=batches, presence=batches * batch / records)
     else:
-        found = recompute_epsilon(plan, delta)
+        found = bound_epsilon(plan, delta)
     return {"lower": found.lower, "upper": found.upper, "ground": found.ground}
 
 
@@ -327,12 +331,12 @@ def judge_event(values: Floats, coins: Bools, delta: float) -> Found:
     ]
     best = max(
         ((turn, *event) for turn in (False, True) for event in events),
-        key=lambda event: estimate_strength("any", count_event(values[chosen], coins[chosen], *event), ALPHA),
+        key=lambda event: count_event(values[chosen], coins[chosen], *event).estimate_strength(ALPHA),
     )
     counts = count_event(values[judged], coins[judged], *best)
     turn, sign, threshold = best
     return {
-        "lower": bound_epsilon_of_rates("any", counts, delta, ALPHA),
+        "lower": counts.bound_epsilon(delta, ALPHA),
         "event": f"{'at least' if sign > 0 else 'at most'} {sign * threshold:.4g}",
         "rates": [
             [int(counts.without_record), counts.runs_without] if turn else [int(counts.with_record), counts.runs_with],

@@ -86,7 +86,7 @@ def train_with(open_trainer: Open, task: Task, records: Records) -> tuple[Outcom
 
 def compare_with(open_trainer: Open, task: Task) -> Sums:
     """Return the clipped sums of a first step on everything, with and without a canary."""
-    from dataclasses import replace  # noqa: PLC0415 - used here alone
+    from dataclasses import replace
 
     first = []
     for data in add_record(task):

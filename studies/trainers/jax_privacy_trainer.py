@@ -147,7 +147,7 @@ def train_keras(task: Task) -> Outcome:
 
 def compare(task: Task) -> Sums:
     """Compare clipped sums with and without a canary."""
-    from dataclasses import replace  # noqa: PLC0415 - used here alone
+    from dataclasses import replace
 
     jax: Any = importlib.import_module("jax")
     gradient = importlib.import_module("jax_privacy").clipped_grad(

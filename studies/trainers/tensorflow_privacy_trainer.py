@@ -97,7 +97,7 @@ def train(task: Task) -> Outcome:
 
 def compare(task: Task) -> Sums:
     """Take one step on everything, without noise, with and without a canary."""
-    from dataclasses import replace  # noqa: PLC0415 - used here alone
+    from dataclasses import replace
 
     sums = []
     for first in (False, True):

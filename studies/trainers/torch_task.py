@@ -74,7 +74,7 @@ def collate_records(rows: list[Batch]) -> dict[str, torch.Tensor]:
 
 def add_record(task: Task) -> tuple[Data, Data]:
     """Return the data without canaries, and with one."""
-    from dataclasses import replace  # noqa: PLC0415 - used here alone
+    from dataclasses import replace
 
     none, one = ([False] * len(task.included) for _ in range(2))
     one[0] = True

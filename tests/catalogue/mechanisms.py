@@ -38,10 +38,6 @@ def scores(records, seed):
 def constant(x):
     return 1.0
 
-def prints(x):
-    print("a secret")
-    return 1.0
-
 def nothing(x):
     return None
 
@@ -59,9 +55,6 @@ def odd(x):
         pass
 
     raise Odd("base")
-
-async def later(x):
-    return 1.0
 
 def fails(x):
     raise RuntimeError("two\\nlines")

@@ -39,7 +39,7 @@ def test_a_document():
         (b'{"a": [[' + b"1," * 200_000 + b"1]]}", "200,000"),
         (b" " * (2**22 + 1), "4,194,304"),
         # The search for a field that is there twice is not quadratic, or this would take hours.
-        (b"{" + b", ".join(b'"%d": 0' % number for number in range(200_000)) + b', "7": 0}', "'7'"),
+        (b"{" + b", ".join(b'"%d": 0' % number for number in range(199_000)) + b', "7": 0}', "'7'"),
     ],
 )
 def test_what_no_command_writes(content, value):

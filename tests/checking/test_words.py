@@ -31,7 +31,6 @@ HIDDEN_SPACE = dn.Space(
 TALLY = dn.Tally(records=3, words=12, lengths=Counter([3, 4, 5]))
 STATED = {
     "deniable",
-    "verification.seconds",
     "words",
     "space.source",
 }

@@ -20,7 +20,7 @@ def ledger(call, place):
     return dn.Ledger(str(place / "l.db"))
 
 
-def spent(ledger, person, account="metric"):
+def spent(ledger, person, account="metric steps"):
     """Return the first amount of a person's account, in epsilons."""
     totals = {total.account: total.amounts for total in ledger.list_totals(person)}
     return totals.get(account, (0,))[0] / EPSILON_UNITS

@@ -8,6 +8,8 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.auditing.black_box import AuditOptions
+from deniable.auditing.training.audit import TrainingAuditOptions
 from deniable.cli import choices
 
 TEXTS = {"texts": ["a b", "c"] * 5, "private_versions": {"new": ["a b", "c"] * 5}, "codes": [0, 1] * 5, "folds": 2}
@@ -33,12 +35,12 @@ def test_choices_of_functions():
         (choices.EscapesName, dn.Release, "unescape"),
         (choices.UnknownWordHandling, dn.Release, "unknown"),
         (choices.CaseHandling, dn.Release, "case"),
-        (choices.TrainingMethodName, dn.audit_training, "method"),
+        (choices.TrainingMethodName, TrainingAuditOptions, "method"),
         (choices.GuessedWordsName, dn.tune.tune_recovery, "words"),
-        (choices.TrainingNoiseName, dn.audit_training, "noise"),
+        (choices.TrainingNoiseName, TrainingAuditOptions, "noise"),
     ):
         assert {*choice} <= {value for value in list_values(function, parameter) if isinstance(value, str)}
-    assert {*choices.GameName} == list_values(dn.audit, "method") - {"candidates"}
+    assert {*choices.GameName} == list_values(AuditOptions, "method") - {"candidates"}
 
 
 @pytest.mark.parametrize(

@@ -128,14 +128,14 @@ def test_what_was_written_before_a_failure(privatize, monkeypatch, error, said):
     assert result.code == 2
     last = result.err.splitlines()[-1]
     assert last.startswith(f"deniable: {said}")
-    assert "out.csv and out.csv.certificate.json had been written" in last
+    assert "out.csv.certificate.json and out.csv had been written" in last
 
 
 def test_a_disk_that_fails_when_all_is_written(privatize, monkeypatch):
     """There is nothing to do about it, and another command begins anew."""
     with monkeypatch.context() as patch:
         patch.setattr(*LATE, fail_with(OSError(errno.ENOSPC, "full")))
-        assert privatize().err.endswith("out.csv and out.csv.certificate.json had been written.\n")
+        assert privatize().err.endswith("out.csv.certificate.json and out.csv had been written.\n")
     monkeypatch.setattr(dn.Certificate, "of", fail_with(KeyboardInterrupt))
     assert privatize("--force").err == "deniable: interrupted: nothing was written.\n"
 

@@ -107,4 +107,4 @@ def test_swallowed_rows_are_named(tmp_path, capsys):
     path.write_text('text,n\n"a, b",1\n"c, d",2\n"e,3\nf",4\n')
     assert len(read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8"))["text"]) == 3
     assert "warning (for you only): " in (said := capsys.readouterr().err)
-    assert "line 4: a quoted cell of 'text' with lines that would be rows without quotes" in said
+    assert "line 4: the first of 1 quoted cells with lines that would be rows without quotes" in said

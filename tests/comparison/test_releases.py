@@ -144,11 +144,11 @@ class CopyingMethod:
     @property
     def guarantee(self):
         """The claim."""
-        return dn.ApproxDP(self.epsilon, 1e-6, "a test", "claimed", adjacency=ANY_TWO)
+        return dn.Guarantee(self.epsilon, "a test", "claimed", delta=1e-6, adjacency=ANY_TWO)
 
     def verify(self):
         """Return the verdict."""
-        return dn.Verdict(self.guarantee, self.status, self.epsilon, 0.0, 1.0, 0, None, "a test", 0.0)
+        return dn.Verdict(self.guarantee, self.status, "a test", self.epsilon)
 
     def rewrite(self, texts):
         """Return the texts."""

@@ -6,13 +6,14 @@ import json
 from collections.abc import Callable
 from unittest import mock
 
+import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from deniable.core.errors import InputError
-from deniable.text.tables import TABLE_FORMATS, decoding
+from deniable.text.tables import decoding, release_table
 from deniable.text.tables.layout import TableLayout
-from deniable.text.tables.rows import ReleasedRows, TextRows, list_column
+from deniable.text.tables.rows import ReleasedRows, TextRows, list_texts, make_column
 
 TOKENS = ("NEWTEXTA", "NEWTEXTB")
 """What every text becomes: what they share is what was copied."""
@@ -36,19 +37,21 @@ def _release(kind: str, data: bytes, layout: TableLayout, token: str, chunk: int
     def replace(rows: TextRows) -> ReleasedRows:
         seen.append(rows)
         columns = {
-            name: [token if text else text for text in list_column(column)] for name, column in rows.columns.items()
+            name: make_column([token if text else text for text in list_texts(column)])
+            for name, column in rows.columns.items()
         }
-        return ReleasedRows(columns)
+        return ReleasedRows(columns, np.ones(len(rows), dtype=bool))
 
     sink = io.BytesIO()
     with mock.patch.object(decoding, "CHUNK_BYTES", chunk):
-        TABLE_FORMATS[kind](io.BytesIO(data), sink, layout, replace)
+        release_table(kind, io.BytesIO(data), sink, layout, replace)
     return sink.getvalue(), seen
 
 
 def _list_texts(seen: list[TextRows]) -> list[str]:
     """Return the texts that were replaced, in the order of the rows."""
-    return [text for rows in seen for row in rows for _, text in row.cells if text]
+    rows_of_texts = (zip(*map(list_texts, rows.columns.values()), strict=True) for rows in seen)
+    return [text for texts_of_row in rows_of_texts for texts in texts_of_row for text in texts if text]
 
 
 def _walk_quoted(table: str, start: int, text: str) -> int:
@@ -152,7 +155,7 @@ def fuzz_parquet(data: bytes) -> None:
     layout = TableLayout("the table", ("text",))
     with contextlib.suppress(InputError):
         released, seen = _release("parquet", data, layout, TOKENS[0], decoding.CHUNK_BYTES)
-        _compare_parquet(data, released, [text for rows in seen for text in list_column(rows.columns["text"])])
+        _compare_parquet(data, released, [text for rows in seen for text in list_texts(rows.columns["text"])])
 
 
 def _compare_parquet(data: bytes, released: bytes, texts: list[str | None]) -> None:

@@ -3,7 +3,7 @@
 from collections.abc import Callable
 from pathlib import Path
 
-from tests.fuzzing import files, ledgers, tables
+from tests.fuzzing import files, tables
 
 CORPUS = Path(__file__).with_name("corpus")
 TARGETS: dict[str, Callable[[bytes], None]] = {
@@ -21,7 +21,6 @@ TARGETS: dict[str, Callable[[bytes], None]] = {
     "tallies": files.fuzz_tallies,
     "key": files.fuzz_key,
     "entities": files.fuzz_entities,
-    "ledger": ledgers.fuzz_ledger,
 }
 
 

@@ -3,6 +3,7 @@
 import numpy as np
 
 import deniable as dn
+from deniable.measure.batches import select_texts
 from tests.conftest import SMALL_WORDS
 
 
@@ -33,7 +34,7 @@ def test_a_part_of_a_batch(small_space):
     """Some rows of a batch keep their words, outputs and texts."""
     texts = ["zork", SMALL_WORDS[1], "", " ".join(SMALL_WORDS[:3])]
     drawn = dn.measure.privatize_texts(dn.TEM(small_space, epsilon=1.0), texts, seed=1)
-    held = drawn.select(np.array([3, 2, 0]))
+    held = select_texts(drawn, np.array([3, 2, 0]))
     assert held.texts == [drawn.texts[3], "", drawn.texts[0]]
     assert held.lengths == [3, 0, 1]
     assert held.words.tolist() == [0, 1, 2, drawn.words[0]]

@@ -93,19 +93,6 @@ def test_a_mechanism_without_a_law(small_space):
     assert loud.mean_distinct.low > 5
 
 
-def test_an_integral_that_is_not_accurate_enough(small_space, monkeypatch):
-    """Expectations are left out where the law's integral is not accurate enough; counts are there all the same."""
-    gumbel = SUBJECTS["truncated-gumbel"](small_space)
-
-    def inaccurate(*_):
-        raise dn.NotTractable("two grids differ")
-
-    monkeypatch.setattr(type(gumbel.law), "map_rows", inaccurate)
-    result = dn.measure.measure_deniability(gumbel, small_space.words[:2], runs=3)
-    assert result.expected_distinct is None
-    assert result.distinct.min() >= 1
-
-
 def test_seeds_workers_and_other_words(small_space):
     """A seed fixes what a word becomes, whatever words and workers there are; without one it varies."""
     for mechanism in (SUBJECTS["tem"](small_space), dn.MultivariateLaplace(small_space, epsilon=3.0)):

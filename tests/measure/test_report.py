@@ -88,7 +88,7 @@ def test_what_is_proved(found, small_space):
 
 def test_a_mechanism_is_measured_at_what_it_guarantees(small_space):
     """Readings, and the cost of a record, are those of the guarantee, whatever the parameter of the mechanism."""
-    claim = dn.MetricDP(6.0, "euclidean", "Theorem 1 of my paper")
+    claim = dn.Guarantee.of_words(6.0, "euclidean", "Theorem 1 of my paper")
     own = type("Own", (dn.TEM,), {"guarantee": claim})(small_space, epsilon=2.0)
     survey = survey_table(TEXTS, [own, dn.TEM(small_space, epsilon=3.0)], plan=SurveyPlan(attacked=6))
     assert [reading.epsilon for reading in survey.readings] == [3.0, 6.0]

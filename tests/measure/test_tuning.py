@@ -1,5 +1,6 @@
 """Epsilon by what it gives: targets are held, closely, and what cannot be reached is told in one line."""
 
+import dataclasses
 import functools
 import math
 
@@ -58,7 +59,7 @@ def test_recovery_is_held(space, mechanism, target):
     assert dn.recovery(remade(choice, 1.005)) > target
     assert choice.kept_share.value == choice.mechanism.expected_kept_share().value
     assert choice.blind_share == pytest.approx(toy.zipf(120).max())
-    assert choice.verdict == dn.verify(choice.mechanism)
+    assert dataclasses.replace(dn.verify(choice.mechanism), seconds=choice.verdict.seconds) == choice.verdict
 
 
 @pytest.mark.parametrize("target", [0.5, *(pytest.param(target, marks=pytest.mark.deep) for target in (0.1, 0.9))])
@@ -225,7 +226,7 @@ def test_targets_out_of_reach(twin_space, small_vectors, small_space):
         tune_average(twin_space, 0.4, mechanism=dn.TruncatedGumbel)
     space = dn.Space(small_space.words, small_vectors, metric="manhattan")
     for mechanism in (dn.MultivariateLaplace, dn.TruncatedGumbel):
-        with refuses("Euclidean"):
+        with refuses("euclidean"):
             tune_average(space, 0.5, mechanism=mechanism)
 
 

@@ -5,6 +5,7 @@ import dataclasses
 import numpy as np
 
 import deniable as dn
+from deniable.text.encoded import EncodedTexts
 
 FILLER = ("the", "and", "it", "was", "a", "very", "of", "in", "this", "that")
 
@@ -49,4 +50,4 @@ def drawn_as(space, texts, outputs):
     """Return texts for which the given words of the space were drawn, as if by a mechanism."""
     batch = dn.measure.privatize_texts(dn.TEM(space, epsilon=1.0), texts, seed=0)
     numbers = np.array([space.index_of(word) for text in outputs for word in text.split()], dtype=np.int32)
-    return dataclasses.replace(batch, new_texts=list(outputs), outputs=numbers)
+    return dataclasses.replace(batch, new_texts=EncodedTexts.of(outputs), outputs=numbers)

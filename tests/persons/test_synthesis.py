@@ -275,7 +275,7 @@ CELLS = {"n": LABELS}
         ({"generator": "candidates"}, "'candidates'"),
         ({"generator": "tilted", "propose": propose}, "'candidates'"),
         ({"public_texts": ["", None], "public_labels": None}, "no word"),
-        ({"texts": "good"}, "list of texts"),
+        ({"texts": "good"}, "Got one str"),
         ({"texts": [1] * 600}, "Got int in row 0"),
         ({"epsilon": 0.0}, "'epsilon'"),
         ({"rows": 0}, "'rows'"),

@@ -184,7 +184,7 @@ def test_dpal_is_refuted():
         steps=2, batch_size=30, width=0.25, epsilon=0.2, attack_steps=1, network="paper-mnist"
     )
     model = dn.images.fit_image_model(DPAL_TRAINER, data(), options, seed=3)
-    assert isinstance(model.guarantee, dn.PureDP)
+    assert model.guarantee.kind == "PureDP"
     assert (model.guarantee.epsilon, model.guarantee.status) == (0.2, "refuted")
     assert model.verdict.status == "refuted"
     assert model.verdict.lower_bound == math.inf

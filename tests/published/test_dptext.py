@@ -25,6 +25,7 @@ from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.entry import ENTRY
 from deniable.published.dptext.method import make_dptext_method
 from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER, INITIAL_EPSILON_SHARE, TrainableNoise
+from deniable.published.dptext.random_output import RandomMechanism
 from deniable.rewriting.methods.clipped_noise import choose_box, make_box_method
 from tests.contracts.statistics import DRAWS, THRESHOLD
 from tests.published import toy_texts as toy
@@ -105,6 +106,23 @@ class TestCopy(VectorMechanismContract):
         assert not np.shares_memory(y, x)
         assert self.make().exact_loss(2)[:2] == (math.inf, math.inf)
         assert self.make().scale(2) == 0.0
+
+
+class TestRandom(VectorMechanismContract):
+    """The control that hides all: nothing of the input comes out."""
+
+    mechanism = RandomMechanism
+    options: ClassVar = {}
+    source = "Habernal 2022"
+    on_grid = False
+    seed_voids = False
+
+    def test_output_does_not_depend_on_the_input(self):
+        """With one seed any two inputs give the same uniform draws."""
+        one, other = self.make(seed=SEED).sample(np.zeros((5000, 2))), self.make(seed=SEED).sample(np.ones((5000, 2)))
+        assert (one == other).all()
+        assert stats.kstest(one.ravel(), stats.uniform.cdf).pvalue > THRESHOLD
+        assert self.make().exact_loss(3)[:2] == (0.0, 0.0)
 
 
 def test_the_loss_is_infinite():

@@ -67,9 +67,7 @@ def test_facts(module, name):
     """Facts say what the entries expect, how far a record moves the sum, and that the plan is what is claimed."""
     case, ratio = module.CASE, TRAINERS[name][0]
     for train, entry, moved in ((module.train, module.ENTRY, ratio), (module.train_mended, module.TWIN, 1.0)):
-        facts = dn.collect_training_facts(
-            train, case.records, case.canary, case.guarantee, other=case.other, seed=case.facts_seed
-        )
+        facts = dn.collect_training_facts(train, case.records, case.canary, **case.neighbours, seed=case.facts_seed)
         assert (facts.movement and facts.movement.ratio) == (moved and pytest.approx(moved, rel=1e-9))
         found = "refuted" if facts.is_refuted else facts.verdicts["the accounting"].status
         assert entry.exact_status in {None, found}
@@ -137,7 +135,7 @@ def test_a_step_releases_its_sum_with_noise():
 def test_twins_are_seldom_refuted(module):
     """At 80 % confidence, where a fifth of correct trainers may be refuted, twins are refuted no more often."""
     seeds, case = 100, module.CASE
-    given = {"claim": case.epsilon, "delta": case.guarantee.delta, "noise": case.noise, "other": case.other}
+    given = {"claim": case.epsilon, "delta": case.delta, "noise": case.noise, "other": case.other}
     refuted = sum(
         dn.audit_training(
             module.train_mended, case.records, [case.canary], **given, runs=120, confidence=0.8, seed=seed

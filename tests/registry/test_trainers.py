@@ -89,7 +89,7 @@ def test_training_follows_the_seed(name, trained):
 def test_dp_sgd_is_proved_private(name, trained):
     """What trains by DP-SGD is proved private for ideal arithmetic, as spent, and says both meanings of neighbours."""
     model, told = trained(name)
-    assert isinstance(model.guarantee, dn.ApproxDP)
+    assert model.guarantee.delta > 0
     assert (model.guarantee.status, model.verdict.status, model.guarantee.delta) == (IDEAL, IDEAL, 1e-5)
     assert model.guarantee.epsilon == told[-1].compute_epsilon_spent() == model.verdict.epsilon
     assert 0 < told[0].compute_epsilon_spent() < told[1].compute_epsilon_spent() < 90

@@ -38,4 +38,4 @@ def test_what_the_remedies_of_adept_cost():
     assert dn.Laplace(epsilon=0.7, domain=dn.L2Ball(2.0)).scale(64) == pytest.approx(4.0 * 8 / 0.7, rel=1e-8)
     gaussian = dn.Gaussian(epsilon=0.7, delta=1e-6, domain=dn.L2Ball(2.0))
     assert gaussian.sensitivity(64) == 4.0
-    assert isinstance(gaussian.guarantee, dn.ApproxDP)
+    assert gaussian.guarantee.delta > 0

@@ -68,7 +68,7 @@ def test_an_audit_of_vectors(model):
     assert 3.0 < published.lower_bound < pair.loss
     assert dn.rewriting.audit_pair(made(model, "adept-true", 3.0), *texts, **options).status == "not refuted"
     gaussian = dn.rewriting.audit_pair(made(model, "adept-gaussian", 3.0, delta=1e-5), *texts, **options)
-    assert (gaussian.status, gaussian.delta) == ("not refuted", 1e-5)
+    assert (gaussian.status, gaussian.guarantee.delta) == ("not refuted", 1e-5)
     raw = dn.rewriting.audit_pair(method, *texts, view="vector", samples=400, seed=0)
     assert raw.lower_bound < pair.loss
 

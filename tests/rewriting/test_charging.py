@@ -25,7 +25,7 @@ def test_pure_methods(name):
 @pytest.mark.parametrize("claim", [4.0, 20.0])
 def test_a_method_of_ones_own(claim):
     """What a text costs follows from the guarantee that was verified: refused below the exact loss, else as claimed."""
-    stated = type("Own", (dn.Laplace,), {"claim": dn.PureDP(claim, "Theorem 1 of my paper")})
+    stated = type("Own", (dn.Laplace,), {"claim": dn.Guarantee(claim, "Theorem 1 of my paper")})
     method = VectorMethod("own", MODEL, stated(epsilon=5.0, domain=dn.L2Ball(1.0)), {})
     if claim < 5.0:
         with refuses("refuted"):
@@ -40,7 +40,7 @@ def test_gaussian_noise():
     assert small.account == large.account == "approximate"
     assert all(less <= more for less, more in zip(small.amounts, large.amounts, strict=True))
     assert small.amounts[1] < large.amounts[1]
-    stated = type("Own", (dn.Gaussian,), {"claim": dn.ApproxDP(0.1, 1e-6, "Theorem 1 of my paper")})
+    stated = type("Own", (dn.Gaussian,), {"claim": dn.Guarantee(0.1, "Theorem 1 of my paper", delta=1e-6)})
     with refuses("undecided"):
         make_method_cost(VectorMethod("own", MODEL, stated(epsilon=5.0, delta=1e-6, domain=dn.L2Ball(1.0)), {}))
 

@@ -320,7 +320,11 @@ def test_damaged_files(stored, tmp_path, part, name, value):
 
 @pytest.mark.parametrize(
     ("change", "value"),
-    [(None, "not a model"), ({"kind": "text model"}, "'text model'"), ({"format": "deniable-rewriter/1"}, "version")],
+    [
+        (None, "cannot be read as a model"),
+        ({"kind": "text model"}, "'text model'"),
+        ({"format": "deniable-rewriter/1"}, "version"),
+    ],
 )
 def test_other_files(stored, tmp_path, change, value):
     """Any other file is refused, and one that is not there."""

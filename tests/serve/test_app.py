@@ -43,7 +43,7 @@ def test_a_release_is_served_as_it_is():
 
 def test_an_offer_is_described_and_charged_by_its_guarantee(tmp_path):
     """What a service says of a mechanism of somebody's own, and charges for a word, is what it guarantees."""
-    claim = dn.MetricDP(6.0, SPACE.metric_name, "Theorem 1 of my paper")
+    claim = dn.Guarantee.of_words(6.0, SPACE.metric_name, "Theorem 1 of my paper")
     own = type("Own", (dn.TEM,), {"guarantee": claim})
     dn.create_ledger(str(tmp_path / "c.db"), 13.0, delta=1e-6, unit="caller", secret=bytes(32))
     ledger = dn.Ledger(str(tmp_path / "c.db"), bytes(32))
@@ -58,7 +58,7 @@ def test_a_guarantee_stands_no_higher_than_its_verdict():
 
     class Broken(dn.TEM):
         def build_law(self):
-            return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(4 * self.epsilon, self.gamma))
+            return dn.laws.ExponentialLaw(self.space, dn.laws.ExponentialKernel(4 * self.epsilon, self.cutoff))
 
     client = Client(create_app(dn.Release(Broken(SPACE, epsilon=2.0))))
     assert client.privatize(["food"]).json()["release"]["guarantee"]["status"] == "refuted"

@@ -2,13 +2,13 @@
 
 import dataclasses
 import threading
+from unittest import mock
 
 import numpy as np
 import pytest
 from starlette.testclient import TestClient
 
 import deniable as dn
-from tests.commands import run
 from tests.serve.helpers import SECRET, SPACE, STEPS, assert_problem, serve
 
 
@@ -194,13 +194,12 @@ def test_a_certificate(fixed):
 
 
 @pytest.mark.usefixtures("own_cache_folder")
-def test_proofs_are_not_started_by_requests(words):
-    """A guarantee whose proof is not known is a conflict that says what to do; a known one is shown."""
-    client = serve(*words, "--mechanism", "tem")
-    for response in (client.post("/v1/verify", {}), client.get("/v1/certificate")):
-        assert "--epsilon" in assert_problem(response, 409)
-    assert run("audit", "mechanism", "tem", "--epsilon", "3", *words).code == 0
-    answer = client.post("/v1/verify", {}).json()
+@pytest.mark.parametrize("metric", ["steps", "euclidean"])
+def test_a_proof_is_there_before_it_is_asked_for(words, metric):
+    """What a request for the verdict needs was computed when the service started: it is shown at once."""
+    client = serve(*words, "--metric", metric, "--mechanism", "tem")
+    with mock.patch("deniable.words.laws.exponential.take_census", side_effect=AssertionError):
+        answer = client.post("/v1/verify", {}).json()
     assert (answer["verdict"]["status"], answer["release"]["guarantee"]["status"]) == ("proved", "proved")
     assert client.get("/v1/certificate").status_code == 200
 

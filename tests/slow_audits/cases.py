@@ -59,7 +59,7 @@ class TrainerAudit:
 
     name: str  # as its registry spells it
     setting: str  # what is special about this run of it
-    claim: dn.ApproxDP | dn.PureDP
+    claim: dn.Guarantee
     run: Run
     units: Sequence[Any]  # D on which it is run many times
     canary: Any  # the unit that is there or not
@@ -100,25 +100,24 @@ class TrainerAudit:
             self.make_train(noise_share),
             self.units,
             [self.canary],
-            claim=self.claim.epsilon,
-            delta=getattr(self.claim, "delta", 0.0),
             runs=self.runs if runs is None else runs,
             noise=self.noise,
             confidence=CONFIDENCE,
             seed=SEED,
-            **({"other_is_empty": "empty" in self.claim.adjacency} if self.options else {}),
             **self.options,
         )
 
     @property
     def options(self) -> dict[str, Any]:
-        """What an audit is told of the other data set."""
-        return {} if self.other is ABSENT else {"other": self.other}
+        """What an audit is told of the claim and of the other data set."""
+        claim = {"claim": self.claim.epsilon, "delta": self.claim.delta}
+        is_empty = "empty" in self.claim.adjacency
+        return claim if self.other is ABSENT else claim | {"other": self.other, "other_is_empty": is_empty}
 
     def collect_facts(self, noise_share: float = 1.0) -> Any:
         """Return what the steps of a run on the worst-case pair show without statistics."""
         train = self.make_train(noise_share)
-        return dn.collect_training_facts(train, self.units, self.canary, self.claim, **self.options, seed=SEED)
+        return dn.collect_training_facts(train, self.units, self.canary, **self.options, seed=SEED)
 
     def audit_with_little_noise(self) -> dn.Verdict:
         """Return the verdict with too little noise, which must refute."""

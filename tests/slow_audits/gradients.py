@@ -35,8 +35,8 @@ def record_gradient_sums(module: ModuleType, noise_share: float, played: Tape | 
 
         def measure(self, number: int) -> NoisySums:
             """Measure as usual, then multiply the noise, or take the noisy sums of another run."""
-            measured, settings = super().measure(number), self._settings
-            deviation = settings.noise_multiplier * settings.clip
+            measured, settings = super().measure(number), self.settings
+            deviation = settings.plan.noise_multiplier * settings.plan.clip
             noisy = {
                 name: (clipped + noise_share * (measured.noisy[name] - clipped)).float()  # as a step releases it
                 for name, clipped in measured.clipped.items()
@@ -47,10 +47,9 @@ def record_gradient_sums(module: ModuleType, noise_share: float, played: Tape | 
                 parts = zip(measured.clipped.items(), torch.split(values, sizes), strict=True)
                 noisy = {name: part.view_as(clipped) for (name, clipped), part in parts}
             sums = flatten_sums(measured.clipped), flatten_sums(noisy)
-            tape.measured.append(MeasuredSum("gradients", *sums, settings.clip, deviation, batch=measured.batch_rows))
-            rate, count = settings.schedule.rate, len(self._labels)
-            scheme = "all" if rate == 1 else "poisson", count, rate * count
-            tape.plan = dn.TrainingPlan(*scheme, self.steps, settings.noise_multiplier, settings.clip)
+            rows, clip = measured.batch_rows, settings.plan.clip
+            tape.measured.append(MeasuredSum("gradients", *sums, clip, deviation, batch=rows))
+            tape.plan = dataclasses.replace(settings.plan, sampling="all" if settings.plan.rate == 1 else "poisson")
             return dataclasses.replace(measured, noisy=noisy)
 
     with mock.patch.object(module, "DPSGDRun", RecordedRun):
@@ -127,11 +126,11 @@ def build_image_audit(trainer: str, setting: str = "", *, batch_share: float = 1
     return TrainerAudit(
         trainer,
         setting,
-        dn.ApproxDP(
+        dn.Guarantee(
             epsilon,
-            delta,
             "the claim under audit",
             "claimed",
+            delta=delta,
             adjacency=f"one record made empty: {SIZES.format('records')}",
         ),
         make(width=0.05),
@@ -199,11 +198,11 @@ TEXT_AUDITS = (
     TrainerAudit(
         private_training.PRIVATE_TEXT_KIND,
         "",
-        dn.ApproxDP(
+        dn.Guarantee(
             EPSILON,
-            DELTA,
             "the claim under audit",
             "claimed",
+            delta=DELTA,
             adjacency=f"one record made empty: {SIZES.format('places for records')}",
         ),
         run_dp_fasttext,

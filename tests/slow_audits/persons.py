@@ -181,7 +181,7 @@ def build_audit(name: str, unit: str, setting: str, run: Run, **changes: Any) ->
     audit = TrainerAudit(
         name,
         setting,
-        dn.ApproxDP(EPSILON, DELTA, "the claim under audit", "claimed", unit, ADJACENCIES[unit]),
+        dn.Guarantee(EPSILON, "the claim under audit", "claimed", delta=DELTA, unit=unit, adjacency=ADJACENCIES[unit]),
         run,
         units=[("good film", 1)] * 7 if unit == "record" else [(("good film", 1),) * 20] * 4,
         canary=("good film", 0) if unit == "record" else (("good film", 0),) * 20,

@@ -126,9 +126,9 @@ def build_audit(name: str) -> TrainerAudit:
     return TrainerAudit(
         name,
         "",
-        dn.ApproxDP(get_epsilon(name), DELTA, source, "claimed", adjacency="any two texts")
+        dn.Guarantee(get_epsilon(name), source, "claimed", delta=DELTA, adjacency="any two texts")
         if has_delta
-        else dn.PureDP(EPSILON, source, "claimed", adjacency="any two texts"),
+        else dn.Guarantee(EPSILON, source, "claimed", adjacency="any two texts"),
         make_run(name),
         units=[],
         canary=TEXTS_OF_PAIR[0],

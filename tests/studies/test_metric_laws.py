@@ -49,7 +49,7 @@ def test_promises_are_those_of_the_package(name):
         rows = np.log(theirs.rows(np.arange(space.point_count)))
         losses = (rows[:, None] - rows[None]).max(axis=2)
         epsilon, any_two = law.bound_losses()
-        assert epsilon == pytest.approx(theirs.exact_epsilon().finding.epsilon, rel=2e-3)
+        assert epsilon == pytest.approx(theirs.exact_epsilon().epsilon, rel=2e-3)
         assert any_two == pytest.approx(losses.max(), rel=2e-3)
 
 

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.core.intervals import estimate_mean, estimate_share
+from deniable.measure.intervals import estimate_mean, estimate_share
 from deniable.persons.group_privacy import bound_group_epsilon
 from studies.private_collections import (
     MOST_REVIEWS,

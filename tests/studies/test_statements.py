@@ -4,7 +4,7 @@ import math
 
 import pytest
 
-from deniable.core.intervals import as_exact_estimate, estimate_share
+from deniable.measure.intervals import as_exact_estimate, estimate_share
 from studies.rows import Results, Row, at, find_row, format_rows, read_results, row_of, rows_of
 from studies.study import Metric, Statement, above, below, between, combine_outcomes, infinite, near
 from tests.refusals import refuses

@@ -1,20 +1,16 @@
 """What the card of a trained model should say: what follows from the accounting that it lists."""
 
+import dataclasses
 from typing import Any
 
+from deniable.accounting.planning import build_training_verdict, describe_accounting
+from deniable.accounting.training import TrainingPlan, compute_poisson_epsilon
 from deniable.checking.fields import TOLERANCE, Stated
 from deniable.checking.statements import OWNERS_CHOICE, VERSION, Statements
 from deniable.checking.synthesis import expect_linear_card
-from deniable.core.extras import import_extra
+from deniable.core.errors import import_extra
 from deniable.core.guarantees import EMPTY_PLACE, EMPTY_RECORD, PROVED_IDEAL
-from deniable.learning.accounting import (
-    SamplingSchedule,
-    build_dp_sgd_guarantee,
-    build_dp_sgd_verdict,
-    compute_epsilon_spent,
-    describe_accounting,
-)
-from deniable.learning.card import CARD_SCHEMA, NO_GUARANTEE
+from deniable.learning.artifact import CARD_SCHEMA, NO_GUARANTEE
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
 _PROTECTION, _ACCOUNTING, _CHOICE = "training records", "accounting", "epsilon chosen"
@@ -65,7 +61,9 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
     epsilon = statements.require_number(_ACCOUNTING, "epsilon, one record made empty", maximum=_MAX_EPSILON)
     choices = dict.fromkeys(("sampling rate", "steps", "noise multiplier", "clipping norm"), Stated(OWNERS_CHOICE))
     choices["delta"] = Stated(OWNERS_CHOICE)
-    if not _is_spent_within(rate, multiplier, epsilon, delta, steps):
+    # Of one record, whose batches have so many records on average: what is spent follows from the rate alone.
+    plan = TrainingPlan("poisson", 1, rate, max(int(steps), 1), multiplier, clip)
+    if steps != plan.steps or not _is_spent_within(plan, epsilon, delta):
         problem = Stated("", "steps and noise spend more than this")
         return {
             _ACCOUNTING: {
@@ -75,40 +73,39 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
             },
             _PROTECTION: Stated("", "it does not follow from the accounting"),
         }
-    schedule = SamplingSchedule(rate, int(steps))
     adjacency, adjacency_mark = statements.choose((EMPTY_RECORD, EMPTY_PLACE), EMPTY_RECORD, _PROTECTION, "adjacency")
-    guarantee = build_dp_sgd_guarantee(schedule, multiplier, delta, adjacency)
-    verdict = build_dp_sgd_verdict(guarantee).to_dict()
+    verdict = build_training_verdict(plan, delta, adjacency)
+    guarantee = verdict.guarantee
     protection: dict[str, Any] = {
         "guarantee": str(guarantee),
         "unit": guarantee.unit,
         "adjacency": adjacency_mark,
         "status": PROVED_IDEAL,
         "source": guarantee.source,
-        "verdict": {**verdict, "seconds": Stated("how long the owner's proof took")},
+        "verdict": {**verdict.to_dict(), "seconds": Stated("how long the owner's proof took")},
     }
     if _CHOICE in statements.get_object(_PROTECTION):
         choices_of_epsilon = (CHOSEN_BY_OWNER, CHOSEN_FROM_DATA)
         protection[_CHOICE] = statements.choose(choices_of_epsilon, CHOSEN_BY_OWNER, _PROTECTION, _CHOICE)[1]
     return {
-        _ACCOUNTING: {**describe_accounting(schedule, multiplier, clip, delta), **choices},
+        _ACCOUNTING: {**describe_accounting(plan, delta), **choices},
         _PROTECTION: protection,
     }
 
 
-def _is_spent_within(rate: float, multiplier: float, epsilon: float, delta: float, steps: float) -> bool:
-    """Return whether a run spends no more than an epsilon.
+def _is_spent_within(plan: TrainingPlan, epsilon: float, delta: float) -> bool:
+    """Whether a run spends no more than an epsilon.
 
     Losses far above a budget take time and memory without bound: steps grow until they exceed what is stated.
     """
-    if multiplier < _MIN_MULTIPLIER or steps != int(steps):
+    if plan.noise_multiplier < _MIN_MULTIPLIER:
         return False
-    some_steps = 1
+    part = dataclasses.replace(plan, steps=1)
     try:
-        while compute_epsilon_spent(SamplingSchedule(rate, some_steps), multiplier, delta) <= epsilon * (1 + TOLERANCE):
-            if some_steps == steps:
+        while compute_poisson_epsilon(part, delta) <= epsilon * (1 + TOLERANCE):
+            if part == plan:
                 return True
-            some_steps = min(4 * some_steps, int(steps))
+            part = dataclasses.replace(plan, steps=min(4 * part.steps, plan.steps))
     except (ValueError, ArithmeticError):  # rate or delta are too small for floats
         pass
     return False

@@ -13,12 +13,11 @@ from deniable.checking.rewriting import expect_rewrite_certificate
 from deniable.checking.statements import Statements
 from deniable.checking.synthesis import expect_synthesis_certificate
 from deniable.checking.words import expect_word_certificate
-from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.errors import InputError, escape_unprintable, make_parameter_error, shorten_text
 from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, format_value
 from deniable.core.signatures import UNSIGNED, SignatureCheck
-from deniable.learning.card import CARD_SCHEMA
+from deniable.learning.artifact import CARD_SCHEMA
 from deniable.persons.certificate import SYNTHESIS_CERTIFICATE_SCHEMA
 from deniable.space import Space
 from deniable.text.certificate import CERTIFICATE_SCHEMA
@@ -126,7 +125,6 @@ class CertificateCheck:
         return self.make_report().to_text().rstrip("\n")
 
 
-@refuse_wrong_calls
 def check_certificate(
     document: dict[str, Any],
     space: Space | Path | None = None,

@@ -4,8 +4,8 @@ import json
 from collections.abc import Sequence
 from typing import Any
 
+from deniable.core.archives import JsonLimits, parse_strict_json
 from deniable.core.errors import InputError
-from deniable.core.strict_json import JsonLimits, parse_strict_json
 
 CERTIFICATE_LIMITS = JsonLimits(size=4 << 20, depth=12, members=200_000)
 """Certificates that commands write have some kilobytes, five objects and arrays inside each other, and short names."""

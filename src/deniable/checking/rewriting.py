@@ -6,8 +6,7 @@ from typing import TYPE_CHECKING, Any, cast
 
 from deniable.checking.fields import Stated
 from deniable.checking.statements import OWNERS_CHOICE, PRIVATE_COUNT, VERSION, Statements
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra
 from deniable.text.escapes import Escapes
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA, NOTHING_COPIED, list_steps
 
@@ -37,12 +36,12 @@ def expect_rewrite_certificate(statements: Statements) -> dict[str, Any]:
         InputError: the method is unknown or cannot be built, a size is out of bounds, or torch is missing.
     """
     import_extra("torch", "A certificate of rewritten texts", "train")
-    from deniable.registry.methods import (  # noqa: PLC0415 - loads torch
+    from deniable.registry.methods import (
         METHODS_WITH_DELTA,
         METHODS_WITH_DRAW_LIMIT,
         REWRITING_METHODS,
     )
-    from deniable.rewriting.certificate import (  # noqa: PLC0415 - the same
+    from deniable.rewriting.certificate import (
         FRESH_NOISE,
         PUBLIC_SEED_NOISE,
         certify_rewriting,

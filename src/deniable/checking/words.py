@@ -12,8 +12,7 @@ from typing import Any, cast
 from deniable.checking.fields import Stated
 from deniable.checking.spaces import find_space
 from deniable.checking.statements import OWNERS_CHOICE, PRIVATE_COUNT, VERSION, Statements
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ANY_TWO_WORDS, Status
+from deniable.core.guarantees import ANY_TWO_WORDS, Status, Verdict
 from deniable.core.keys import NoiseSource
 from deniable.registry.words import WORD_MECHANISMS
 from deniable.space import Space
@@ -157,7 +156,6 @@ def _expect_with_law(
         copied=NOTHING_COPIED,
     )
     fields: dict[str, Any] = json.loads(certificate.to_json())
-    fields["verification"]["seconds"] = Stated("how long the owner's proof took")
     for parameter in ("name", *mechanism.parameters):
         # Of another value, such as a text, no law was built.
         if fields["mechanism"][parameter] == statements.get("mechanism", parameter):
@@ -276,7 +274,7 @@ def _expect_without_law(statements: Statements, options: _Options, epsilon: floa
         "unit": "word",
         "adjacency": ANY_TWO_WORDS,
     }
-    verdict_names = [field.name for field in dataclasses.fields(Verdict) if field.name != "rounded_verdict"]
+    verdict_names = [f.name for f in dataclasses.fields(Verdict) if f.name not in {"rounded_verdict", "seconds"}]
     return {
         **_expect_from_statements(statements, options),
         "private": options.noise[0] != _PUBLIC_SEED and status != "refuted",

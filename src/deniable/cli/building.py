@@ -1,5 +1,6 @@
 """What options stand for: spaces, mechanisms, priors, lists of words. Heavy imports wait for use."""
 
+import os
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -29,9 +30,10 @@ def find_vector_files(source: str) -> list[Path]:
 
 def find_word_files(source: str, hide: str) -> list[Path]:
     """Return the files that a space and what it hides are read from."""
-    from deniable.space.word_classes import find_list_files
+    from deniable.space.word_classes import BUILTIN_CLASSES
 
-    return [*find_vector_files(source), *find_list_files(_split_classes(hide))]
+    lists = [Path(entry) for entry in _split_classes(hide) if entry not in BUILTIN_CLASSES]
+    return [*find_vector_files(source), *(path for path in lists if os.path.isfile(path))]  # noqa: PTH113 - any name
 
 
 def _split_classes(hide: str) -> list[str]:

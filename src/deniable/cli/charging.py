@@ -15,7 +15,7 @@ from deniable.core.errors import InputError
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
     from deniable.persons.budget import Budget
-    from deniable.text.table_release import ChargeCounts
+    from deniable.text.row_release import ChargeCounts
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +96,8 @@ def charge_table(
     others = [table.rows[row] for row, person in enumerate(table.persons) if person in left_out]
     warn_owner(describe_rows("the private table", others, "left out, which the ledger's budget does not cover"))
     if not rows:
-        raise InputError(f"The ledger's budget covers no row of the table: it allows {ledger.describe_caps()}.")
-    return table.take(rows), list_ledger_steps(ledger.describe_caps(), drops_rows=choice.drops_rows)
+        raise InputError(f"The ledger's budget covers no row of the table: it allows {ledger.facts.describe_caps()}.")
+    return table.take(rows), list_ledger_steps(ledger.facts.describe_caps(), drops_rows=choice.drops_rows)
 
 
 def open_ledger(location: str, key_file: Path | None) -> "Ledger":
@@ -115,9 +115,10 @@ def open_ledger(location: str, key_file: Path | None) -> "Ledger":
 
 def list_ledger_files(location: str, key_file: Path | None) -> list[str]:
     """Return the files of a ledger, which no output may be."""
-    from deniable.ledger.ledger import check_location, find_key_path, list_files
+    from deniable.ledger.store import check_location, find_key_path, is_database_address
 
-    return [*list_files(check_location(location)), find_key_path(location, key_file)]
+    endings = () if is_database_address(check_location(location)) else ("", "-wal", "-shm")
+    return [*(f"{location}{ending}" for ending in endings), find_key_path(location, key_file)]
 
 
 def report_charges(counts: "ChargeCounts") -> None:

@@ -102,7 +102,7 @@ class CaseHandling(enum.StrEnum):
 
 
 class OverBudgetHandling(enum.StrEnum):
-    """What becomes of rows that a ledger's budget does not cover: those of `deniable.text.table_release.OverBudget`."""
+    """What becomes of rows that a ledger's budget does not cover: those of `deniable.text.row_release.OverBudget`."""
 
     REFUSE = "refuse"
     DROP = "drop"
@@ -221,7 +221,7 @@ class TrainingMethodName(enum.StrEnum):
 
 
 class TrainingNoiseName(enum.StrEnum):
-    """What a claim of training rests on: those of `deniable.auditing.training.bounds.NoiseKind`."""
+    """What a claim of training rests on: those of `deniable.auditing.games.NoiseKind`."""
 
     ANY = "any"
     GAUSSIAN = "gaussian"
@@ -235,7 +235,7 @@ class ZooName(enum.StrEnum):
 
 
 class GameName(enum.StrEnum):
-    """Guessing games of audits: `deniable.auditing.games.AuditMethod`."""
+    """Guessing games of audits: `deniable.auditing.black_box.AuditMethod`."""
 
     AUTO = "auto"
     COIN = "coin"

@@ -39,7 +39,6 @@ from deniable.cli.options import (
     list_choices,
     make_option,
 )
-from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
 from deniable.cli.printed_commands import TABLE_OPTIONS, format_command, format_command_line, select_given
 from deniable.cli.private_tables import PrivateColumns, PublicFile, describe_missing_person
@@ -50,7 +49,7 @@ from deniable.cli.usable_rows import select_usable_rows
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 from deniable.core.numbers import format_exact
-from deniable.core.value_lists import format_list
+from deniable.persons.value_lists import format_list
 
 if TYPE_CHECKING:
     from deniable.comparison.findings import Comparison, ReleaseResult
@@ -383,4 +382,3 @@ def _write_page(path: str, comparison: "Comparison", found: "Report", *, force: 
     html = render_page(comparison, found)
     with open_outputs(path, force=force, owner_only=[path]) as streams:
         streams[0].write(html.encode("utf-8", "backslashreplace"))
-    note_written(path)

@@ -8,7 +8,7 @@ from deniable.core.numbers import format_upper
 if TYPE_CHECKING:
     from deniable.comparison.findings import Comparison
     from deniable.comparison.recommendation import Recommendation
-    from deniable.core.intervals import Estimate
+    from deniable.measure.intervals import Estimate
 
 _TEXT_WIDTH = 110
 _NO_FIGURE = "-"

@@ -19,13 +19,13 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_passes
 from deniable.core.numbers import format_upper_percent
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
     import numpy as np
     import numpy.typing as npt
 
-    from deniable.core.evidence import Verdict
+    from deniable.core.guarantees import Verdict
     from deniable.space import Space
     from deniable.words import WordMechanism
     from deniable.words.prior import Prior
@@ -50,7 +50,7 @@ def run_explain(
 ) -> None:
     """Show what happens to one word: its most likely outputs, and how many words share the rest."""
     from deniable.auditing import verify
-    from deniable.text.certificate import describe_attacker, describe_outcomes
+    from deniable.text.certificate import describe_figures
 
     check_mechanism_epsilon(mechanism, epsilon)
     word_space = build_space(space, metric, hide)
@@ -63,14 +63,13 @@ def run_explain(
             word_mechanism = build_word_mechanism(word_space, mechanism, epsilon)
             probabilities, law_source = _compute_output_law(word_mechanism, effective_word)
             verdict = verify(word_mechanism)
-        attacker_line = describe_attacker(word_mechanism, word_prior)
-        bands, most_exposed = describe_outcomes(word_mechanism, word_prior)
+        figures = describe_figures(word_mechanism, word_prior)
         guesses = _describe_guesses(word_mechanism, word_space.index_of(effective_word), word_prior)
     for line in [
         *_describe_guarantee(word_mechanism, verdict),
-        f"attacker: {attacker_line}",
-        f"by frequency: {bands}",
-        f"most exposed: {most_exposed}",
+        f"attacker: {figures['attacker']}",
+        f"by frequency: {figures['bands']}",
+        f"most exposed: {figures['most_exposed']}",
         f"{law_source} over {len(word_space):,} words of {word_space.source}",
         "",
         *_format_outputs(word_space, effective_word, probabilities),
@@ -101,7 +100,7 @@ def _describe_unknown_word(word: str, space: "Space") -> str:
 
 def _describe_guarantee(mechanism: "WordMechanism", verdict: "Verdict") -> list[str]:
     """Return the guarantee with its status and source, and how it was verified."""
-    from deniable.core.evidence import limit_status
+    from deniable.core.guarantees import limit_status
 
     guarantee = limit_status(mechanism.guarantee, verdict)
     return [

@@ -6,7 +6,6 @@ from typing import Annotated
 import typer
 
 from deniable.cli.options import OUTPUT_PANEL, make_option
-from deniable.cli.outcome import note_written
 
 SignOption = Annotated[
     bool,
@@ -29,7 +28,6 @@ def run_key(
 
     if sign:
         public_path = write_signing_key(file)
-        note_written(file, public_path)
         typer.echo(
             f"Wrote {file} and {public_path}. Whoever has {file} can sign in your name: keep it secret, and give "
             f"{public_path} to those who check.",
@@ -37,5 +35,4 @@ def run_key(
         )
         return
     create_key_file(file, generate_key())
-    note_written(file)
     typer.echo(f"Wrote {file}. Whoever has it can undo the noise: keep it secret.", err=True)

@@ -38,7 +38,6 @@ from deniable.cli.options import (
     UnescapeOption,
     make_option,
 )
-from deniable.cli.outcome import note_written
 from deniable.cli.owner_remarks import decode_texts, get_escapes, warn_of_texts
 from deniable.cli.printed_commands import format_command_line
 from deniable.cli.progress import show_passes
@@ -53,7 +52,7 @@ from deniable.cli.tables import TableFormat, read_public_texts
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 from deniable.core.numbers import format_exact
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
     from deniable.measure.report.findings import SurveyResult
@@ -279,7 +278,6 @@ def _write_report(survey_result: "SurveyResult", command_line: str, page: str, f
     with open_outputs(page, figures, force=force, owner_only=[page, figures]) as streams:
         for stream, content in zip(streams, (html, figures_json + "\n"), strict=True):
             stream.write(content.encode("utf-8", "backslashreplace"))
-    note_written(page, figures)
 
 
 def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "Prior") -> "list[WordMechanism]":

@@ -2,8 +2,10 @@
 
 import contextlib
 import dataclasses
+import hashlib
 import importlib.util
 import json
+import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -11,7 +13,6 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import typer
 
-from deniable.cli.outcome import note_written
 from deniable.cli.progress import Steps
 from deniable.core.errors import DeniableError, InputError, is_interruption
 
@@ -73,7 +74,6 @@ class ModelOutput:
         with open_outputs(*reversed(self.paths), force=self.force, owner_only=self.paths[-1:]) as streams:
             for stream, content in zip(streams, reversed(contents), strict=True):
                 stream.write(content)
-        note_written(*self.paths)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,6 +119,20 @@ def train_and_write(
     checkpoint.remove()
     typer.echo(files.card.to_text(), err=True)
     typer.echo(files.figures, err=files.are_figures_private)
+
+
+def commit_to_data(data_fingerprint: str) -> dict[str, str]:
+    """Return a fresh commitment to a data set, and what opens it.
+
+    A plain hash would let somebody who knows all records but one test guesses at the last. The commitment is keyed
+    BLAKE2b of the data's fingerprint, and says nothing to whoever lacks the key.
+
+    Returns:
+        ``commitment`` for the card; ``fingerprint`` and ``key`` (hexadecimal) for the owner.
+    """
+    key = secrets.token_bytes(32)
+    digest = hashlib.blake2b(data_fingerprint.encode(), key=key, digest_size=16).hexdigest()
+    return {"commitment": digest, "fingerprint": data_fingerprint, "key": key.hex()}
 
 
 def check_torch() -> None:
@@ -178,7 +192,7 @@ class LossSteps:
 
 def encode_json(value: object) -> bytes:
     """Return JSON with a line end; infinity and NaN, which JSON lacks, are texts, and a lone surrogate is an escape."""
-    from deniable.core.evidence import encode_nonfinite_numbers
+    from deniable.core.guarantees import encode_nonfinite_numbers
 
     text = json.dumps(encode_nonfinite_numbers(value), indent=1, ensure_ascii=False)
     return text.encode("utf-8", "backslashreplace") + b"\n"

@@ -28,7 +28,7 @@ from deniable.cli.choices import (
 from deniable.cli.memory import check_address_space
 
 if TYPE_CHECKING:
-    from deniable.core.signatures import SigningKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
 EXIT_REFUTED = 1
 """A claim is refuted, or a budget exceeded."""
@@ -92,7 +92,7 @@ def select_given(options: Mapping[str, object]) -> dict[str, object]:
     return {name: value for name, value in options.items() if value is not None}
 
 
-def read_optional_signing_key(path: Path | None) -> "SigningKey | None":
+def read_optional_signing_key(path: Path | None) -> "Ed25519PrivateKey | None":
     """Return the key of ``--sign-key``; None where it was not given.
 
     Raises:

@@ -32,15 +32,9 @@ def note_stdout() -> None:
     _OUTCOME.uses_stdout = True
 
 
-def note_written(*paths: object) -> None:
-    """Remember that outputs of the command are complete and in their places."""
-    names = list(map(str, paths))
-    _OUTCOME.written_paths[:] = [path for path in _OUTCOME.written_paths if path not in names] + names
-
-
 def watch_outputs() -> contextlib.AbstractContextManager[None]:
     """Return a context within which every output is remembered at the moment when it appears."""
-    from deniable.core.files import record_published
+    from deniable.core.parts import record_published
 
     return record_published(_OUTCOME.written_paths)
 

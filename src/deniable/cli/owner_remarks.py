@@ -25,15 +25,43 @@ def warn_owner(remarks: Sequence[str]) -> None:
 
 
 def warn_of_copied_columns(layout: "TableLayout", copied: "CopiedContent") -> None:
-    """Warn, while work is shown, where columns are copied that look like texts, or like identifiers."""
-    from deniable.text.remarks import describe_copied_columns
-
-    for remark in describe_copied_columns(copied, layout):
+    """Warn, while work is shown, of columns that look like texts or identifiers."""
+    for remark in _describe_copied_columns(copied, layout):
         print_above(f"warning: {remark}")
+
+
+def _describe_copied_columns(copied: "CopiedContent", layout: "TableLayout") -> list[str]:
+    """Return a warning where columns are copied that look like texts, or like identifiers.
+
+    It tells nothing that the released table does not show.
+
+    Args:
+        copied: what goes with the texts unchanged.
+        layout: of the table; the column that says whose a record is names people however it looks.
+    """
+    from deniable.text.release_certificate import shorten_names
+
+    identifiers, person_column = [*copied.identifiers], layout.person_column
+    if person_column in copied.columns and person_column not in (*copied.texts, *identifiers):
+        identifiers.append(str(person_column))
+    way = "with --drop NAME" if layout.copied is None else "of --columns"
+    kinds = (
+        (copied.texts, "texts", f"release them too, each with --column NAME, or leave them out {way}"),
+        (identifiers, "identifiers", f"leave out those that name people {way}"),
+    )
+    remarks = []
+    for names, kind, advice in kinds:
+        parts = [advice] if {*names} - {layout.id_column} else []
+        parts += ["record ids are never left out: name another column with --id"] * (layout.id_column in names)
+        if names:
+            shown = shorten_names(list(map(repr, names)))
+            remarks.append("; ".join([f"copied unchanged, and look like {kind}: {shown}", *parts]))
+    return remarks
 
 
 def warn_of_texts(texts: Sequence[str], space: "Space") -> None:
     """Warn where texts hold HTML, or many words that a space lacks."""
+    from deniable.text.encoded import EncodedTexts
     from deniable.text.escapes import MarkupCounts
     from deniable.text.remarks import describe_markup, describe_unknown_words
     from deniable.text.tokens import Lexer
@@ -44,15 +72,19 @@ def warn_of_texts(texts: Sequence[str], space: "Space") -> None:
         lexed_text = lexer.lex(text)
         unknown += lexed_text.unknown_count
         words += len(lexed_text.words)
-    warn_owner(describe_unknown_words(unknown, words) + describe_markup(MarkupCounts.count(texts)))
+    warn_owner(describe_unknown_words(unknown, words) + describe_markup(MarkupCounts.count(EncodedTexts.of(texts))))
 
 
 def describe_source_markup(source: object, texts: Sequence[str]) -> list[str]:
     """Return remarks on HTML in the texts of a table that a model is to learn from."""
+    from deniable.text.encoded import EncodedTexts
     from deniable.text.escapes import MarkupCounts
     from deniable.text.remarks import describe_markup
 
-    return [f"{source}: {remark}" for remark in describe_markup(MarkupCounts.count(texts), can_decode=False)]
+    return [
+        f"{source}: {remark}"
+        for remark in describe_markup(MarkupCounts.count(EncodedTexts.of(texts)), can_decode=False)
+    ]
 
 
 def describe_unlisted_words(source: object, texts: Sequence[str], vocabulary: Iterable[str], advice: str) -> list[str]:
@@ -66,7 +98,7 @@ def describe_unlisted_words(source: object, texts: Sequence[str], vocabulary: It
     """
     from deniable.core.randomness import derive_key_from_seed, make_generator
     from deniable.text.remarks import describe_unknown_words
-    from deniable.text.tokenization import count_unknown_words
+    from deniable.text.tokens import count_unknown_words
 
     # Drawn, not evenly spaced: languages may take turns in a table.
     order = make_generator(derive_key_from_seed(0), "texts that are looked at").permutation(len(texts))

@@ -1,5 +1,6 @@
 """``deniable predict``: a table in, the same table with the predictions of a text classifier out."""
 
+import dataclasses
 import functools
 from collections.abc import Callable
 from pathlib import Path
@@ -27,7 +28,7 @@ from deniable.cli.options import (
     TextModelArgument,
     make_option,
 )
-from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.outcome import note_stdout
 from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.progress import show_bytes_read
 from deniable.cli.tables import TableFormat, check_input_file, resolve_format
@@ -39,7 +40,7 @@ if TYPE_CHECKING:
     from deniable.core.arrays import FloatArray
     from deniable.models.text.prediction import TextPredictor
     from deniable.text.tables.layout import NewCells, NewColumns, TableLayout
-    from deniable.text.tables.rows import TextRow
+    from deniable.text.tables.rows import TextRows
 
 NEW_COLUMNS: "NewColumns" = {"predicted": str, "probability": float}
 _NO_CELLS: "NewCells" = (None, None)
@@ -84,35 +85,23 @@ def run_predict(
     extra of deniable.
     """
     check_torch()
-    from deniable.core.files import check_outputs
     from deniable.registry.models import load_text_predictor
-    from deniable.text.table_extension import check_extensible_format, extend_table
+    from deniable.text.table_release import TableFiles, write_extended_table
 
     table_format = TableFormat(format_, delimiter, encoding, quoting)
     format_name = resolve_format(source, output, table_format.name)
-    check_extensible_format(format_name)
     layout = _build_layout(source, format_name, table_format, column, premise)
     check_input_file(source)
     input_paths = [str(path) for path in (model, *find_word_files(space, hide)) if path is not None]
-    check_outputs([output], [source, *input_paths], force=force)
+    files = TableFiles(source, output, table_format=format_name, layout=layout, force=force, input_paths=input_paths)
+    files.check_paths()
     if output == PIPE:
         note_stdout()
     predictor = load_text_predictor(model, functools.partial(build_space, space, metric, hide))
     prediction = _TablePrediction(predictor, layout)
     total_bytes = None if source == PIPE else Path(source).stat().st_size
     with show_bytes_read("predicting", total_bytes) as report, translate_memory_errors():
-        extend_table(
-            source,
-            output,
-            format_name,
-            layout,
-            NEW_COLUMNS,
-            prediction.make_cells,
-            input_paths=input_paths,
-            force=force,
-            report=report,
-        )
-    note_written(output)
+        write_extended_table(dataclasses.replace(files, report=report), NEW_COLUMNS, prediction.make_cells)
     for remark in prediction.describe_rows_left_empty():
         typer.echo(remark, err=True)
     warn_owner([*layout.remarks, *prediction.describe_unknown_words()])
@@ -148,14 +137,15 @@ class _TablePrediction:
         self._count_unknown_words = predictor.count_unknown_words
         self._unknown_words = self._words = 0
 
-    def make_cells(self, rows: "list[TextRow]") -> "list[NewCells]":
+    def make_cells(self, rows: "TextRows") -> "list[NewCells]":
         """Return the predicted class of each row and its probability."""
         import numpy as np
 
         from deniable.measure.labels import is_blank
+        from deniable.text.tables.rows import list_texts
 
-        cells_of_row = [dict(row.cells) for row in rows]
-        documents = [[cells[column] or "" for column in self._layout.columns] for cells in cells_of_row]
+        texts_of_columns = [list_texts(rows.columns[column]) for column in self._layout.columns]
+        documents = [[text or "" for text in texts] for texts in zip(*texts_of_columns, strict=True)]
         is_empty = [any(map(is_blank, texts)) for texts in documents]
         filled_rows = [row for row, empty in enumerate(is_empty) if not empty]
         columns = [[documents[row][place] for row in filled_rows] for place in range(len(self._layout.columns))]

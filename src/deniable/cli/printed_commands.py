@@ -1,14 +1,16 @@
 """Commands that other commands print, to be run as they stand."""
 
+import itertools
+import os
 import shlex
 from collections.abc import Mapping, Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 
 import typer
 
 from deniable.cli.options import list_given_options
 from deniable.cli.tables import COMPRESSED_ENDINGS
-from deniable.core.files import PIPE, find_free_path
+from deniable.core.files import PIPE
 
 TABLE_OPTIONS = ("--format", "--delimiter", "--encoding", "--quoting")
 """How a table is written: what was given of it, every command about the same table is given too."""
@@ -52,3 +54,13 @@ def select_given(context: typer.Context, *names: str) -> dict[str, str]:
 def _mark_as_path(path: str) -> str:
     """Return a path that no command takes for an option."""
     return f"./{path}" if path.startswith("-") and path != PIPE else path
+
+
+def find_free_path(path: str) -> str:
+    """A path at which nothing is: the path itself, or one with a number before its endings, from 2 on."""
+    if not os.path.lexists(path):
+        return path
+    target = Path(path)
+    stem, dot, endings = target.name.partition(".") if not target.name.startswith(".") else (target.name, "", "")
+    candidates = (target.with_name(f"{stem}-{number}{dot}{endings}") for number in itertools.count(2))
+    return next(str(candidate) for candidate in candidates if not os.path.lexists(candidate))

@@ -1,8 +1,7 @@
 """``deniable privatize``: a table in, a private table and its certificate out."""
 
-import contextlib
+import dataclasses
 import functools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -53,7 +52,7 @@ from deniable.cli.options import (
     make_option,
     read_optional_signing_key,
 )
-from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.outcome import note_stdout
 from deniable.cli.owner_remarks import get_escapes, warn_of_copied_columns, warn_owner
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.tables import (
@@ -64,12 +63,12 @@ from deniable.cli.tables import (
     resolve_certificate_path,
     resolve_format,
 )
-from deniable.core.errors import DeniableError, InputError, is_interruption
+from deniable.core.errors import InputError
 from deniable.core.files import PIPE
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
-    from deniable.core.evidence import Verdict
+    from deniable.core.guarantees import Verdict
     from deniable.text.table_release import ReleaseFiles
     from deniable.words import WordMechanism
 
@@ -106,7 +105,7 @@ ResumeOption = Annotated[
     make_option(
         OUTPUT_PANEL,
         "--resume",
-        "Keep a journal; go on from that of a killed run.",
+        "Keep the run's key in a journal; take that of a killed run.",
     ),
 ]
 WorkersOption = Annotated[
@@ -164,7 +163,6 @@ def run_privatize(
     """
     from deniable.auditing import verify
     from deniable.measure.entities.tally import EntityWatcher
-    from deniable.text.person_tally import PersonTally
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
@@ -177,7 +175,6 @@ def run_privatize(
         [*other_inputs, *ledger_choice.list_files()],
         force=force,
         resume=resume,
-        has_watcher=entities is not None,
     )
     ledger_choice.require_persons(person, files.table_format)
     if ledger is not None:
@@ -212,33 +209,25 @@ def run_privatize(
     watcher = None
     if entity_source is not None:
         watcher = EntityWatcher(entity_source, release, files.layout.columns, has_ids=record_id is not None)
-    person_tally = None if person is None else PersonTally()
     _warn_of_notes_and_verdict(word_mechanism, verdict)
     input_bytes = None if source == PIPE else Path(source).stat().st_size
-    with _explain_resumption(output, resume=resume), show_bytes_read("privatizing", input_bytes) as report:
+    with show_bytes_read("privatizing", input_bytes) as report:
         release_certificate, counts = privatize_table(
-            files,
+            dataclasses.replace(files, report=report),
             release,
             chosen_from_data=chosen_from_data,
             prior=word_prior,
             workers=workers,
-            report=report,
             watcher=watcher,
-            persons=person_tally,
             over_budget=over_budget.value,
-            resume=resume,
         )
-    note_written(*files.outputs)
     typer.echo(release_certificate.summary(), err=True)
     typer.echo(counts.tally.summary(), err=True)
     warn_owner(files.layout.remarks)
-    if counts.retyped:
-        columns_text = ", ".join(map(repr, counts.retyped))
-        typer.echo(f"note: equal values, stored as another physical type of parquet, in {columns_text}", err=True)
     if ledger is not None:
         report_charges(counts.charges)
-    if person_tally is not None:
-        for line in person_tally.describe(word_mechanism, release_certificate.guarantee["status"]):
+    if counts.persons is not None:
+        for line in counts.persons.describe(word_mechanism, release_certificate.guarantee["status"]):
             typer.echo(line, err=True)
     if watcher is not None:
         typer.echo(watcher.tally.summary(), err=True)
@@ -254,7 +243,6 @@ def _build_files(
     *,
     force: bool,
     resume: bool,
-    has_watcher: bool,
 ) -> "ReleaseFiles":
     """Return what is read and written, checked before anything that takes long.
 
@@ -264,10 +252,9 @@ def _build_files(
         columns: which hold texts and ids, and which are left out.
         other_inputs: paths that the run reads besides.
         force: overwrite what exists.
-        resume: whether the run keeps a journal, or goes on from one.
-        has_watcher: whether entities are counted.
+        resume: whether a run with fresh noise keeps its key in a journal, or takes one that is there.
     """
-    from deniable.text.table_release import ReleaseFiles, check_journal, check_release_paths
+    from deniable.text.table_release import ReleaseFiles, name_journal
 
     source, output, certificate, sign_key = paths
     format_name = resolve_format(source, output, table_format.name)
@@ -282,34 +269,15 @@ def _build_files(
         input_paths=[str(path) for path in other_inputs if path is not None],
         signing_key=read_optional_signing_key(sign_key),
         see_copied=functools.partial(warn_of_copied_columns, layout),
+        resume=resume,
     )
     check_input_file(source)
-    check_release_paths(files)
-    check_journal(files, resume=resume, has_watcher=has_watcher)
+    files.check_paths()
+    if resume and name_journal(output).exists():
+        typer.echo(f"resuming from {name_journal(output)}", err=True)
     if output == PIPE:
         note_stdout()
     return files
-
-
-@contextlib.contextmanager
-def _explain_resumption(output: str, *, resume: bool) -> Iterator[None]:
-    """Say whether a run is resumed and, when it is interrupted or the disk is full, how to go on."""
-    from deniable.text.journal import name_journal
-
-    if not resume:
-        yield
-        return
-    journal = name_journal(output)
-    if journal.exists():
-        typer.echo(f"resuming from {journal}", err=True)
-    try:
-        yield
-    except (KeyboardInterrupt, OSError, MemoryError, SystemError) as error:
-        if not journal.exists() or (isinstance(error, SystemError) and not is_interruption(error)):
-            raise
-        short = "out of memory" if isinstance(error, MemoryError) else "interrupted"
-        reason = getattr(error, "strerror", None) or short
-        raise DeniableError(f"{reason}: run the same command again to resume from {str(journal)!r}.") from None
 
 
 def _warn_of_notes_and_verdict(mechanism: "WordMechanism", verdict: "Verdict") -> None:

@@ -14,7 +14,7 @@ from typing import TypeVar
 
 import typer
 
-from deniable.core.progress import count_passes_ahead, report_progress_to
+from deniable.core.parallel import count_passes_ahead, report_progress_to
 
 LINE_SECONDS = 10.0
 """Minimum time between two lines where standard error is no terminal, and before the first one."""
@@ -38,7 +38,7 @@ def read_clock() -> float:
 
 @contextmanager
 def show_passes(label: str) -> Iterator[None]:
-    """Show what the work within reports, see `deniable.core.progress`: passes, their share done and the time left."""
+    """Show what the work within reports, see `deniable.core.parallel`: passes, their share done and the time left."""
     with _show(_Passes(label)) as passes, report_progress_to(passes.report):
         yield
 

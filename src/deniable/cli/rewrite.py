@@ -35,7 +35,7 @@ from deniable.cli.options import (
     make_option,
     read_optional_signing_key,
 )
-from deniable.cli.outcome import note_stdout, note_written
+from deniable.cli.outcome import note_stdout
 from deniable.cli.owner_remarks import get_escapes, warn_of_copied_columns, warn_owner
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import (
@@ -169,7 +169,6 @@ def run_rewrite(
             over_budget=over_budget.value,
             chosen_from_data=chosen_from_data,
         )
-    note_written(*files.outputs)
     if not release_certificate.private:
         typer.echo(f"warning: the guarantee of {method} is refuted: {rewriting_method.guarantee.source}", err=True)
     typer.echo(release_certificate.summary(), err=True)
@@ -208,7 +207,7 @@ def _build_table_files(
         read_paths: of the model, and of what else is read.
         force: overwrite what exists.
     """
-    from deniable.text.table_release import ReleaseFiles, check_release_paths
+    from deniable.text.table_release import ReleaseFiles
 
     source, output, certificate, sign_key = paths
     format_name = resolve_format(source, output, table_format.name)
@@ -225,7 +224,7 @@ def _build_table_files(
         see_copied=functools.partial(warn_of_copied_columns, layout),
     )
     check_input_file(source)
-    check_release_paths(files)
+    files.check_paths()
     if output == PIPE:
         note_stdout()
     return files

@@ -27,7 +27,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_nothing, show_passes
 from deniable.core.errors import InputError, is_interruption
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
     from deniable.serve.catalogue import Catalogue
@@ -170,7 +170,7 @@ def run_serve(
     With --epsilon or --model every request gets the same release; otherwise requests choose a mechanism and an epsilon
     of a fixed ladder. Noise is always fresh. Requires the serve extra of deniable.
     """
-    from deniable.core.extras import import_extra
+    from deniable.core.errors import import_extra
 
     for package in ("fastapi", "httptools", "uvicorn"):
         import_extra(package, "deniable serve", "serve")

@@ -6,14 +6,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from deniable.cli.model_runs import encode_json
-from deniable.cli.outcome import note_written
 from deniable.cli.tables import encode_rows, parse_output_format, resolve_certificate_path
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
-    from deniable.core.intervals import Estimate
-    from deniable.core.signatures import SigningKey
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from deniable.measure.intervals import Estimate
     from deniable.persons.certificate import SynthesisCertificate
     from deniable.persons.synthesis import MeasuredCollection, SyntheticTable
 
@@ -38,7 +38,7 @@ class SynthesisFiles:
     baseline: str | None
     counts: str | None
     owner: str
-    signing_key: "SigningKey | None" = None
+    signing_key: "Ed25519PrivateKey | None" = None
 
     @property
     def paths(self) -> list[str]:
@@ -70,22 +70,17 @@ class SynthesisFiles:
         Returns:
             The paths of all files that were written, the signature among them.
         """
-        from deniable.core.files import open_outputs
-        from deniable.core.signatures import make_release_seal
+        from deniable.core.signatures import open_release
 
         # A generator may have no baseline.
         accompanying = {role: path for role, path in self._accompanying.items() if path in contents}
         released = {"table": self.table, **accompanying}
-        # The certificate comes first: nothing that is released appears without one.
         paths = [self.certificate, *released.values(), self.owner]
-        seal = make_release_seal(self.signing_key, self.certificate, list(released))
-        with open_outputs(*paths, force=force, owner_only=[self.owner], seal=seal) as streams:
+        with open_release(self.signing_key, self.certificate, released, [self.owner], force=force) as streams:
             for stream, path in zip(streams, paths, strict=True):
                 stream.write(contents[path])
         missing_paths = {*self._accompanying.values()} - contents.keys()
-        written_paths = [path for path in self.paths if path not in missing_paths]
-        note_written(*written_paths)
-        return written_paths
+        return [path for path in self.paths if path not in missing_paths]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -102,7 +97,7 @@ def name_synthesis_files(
     counts: str | None,
     *,
     has_baseline: bool,
-    signing_key: "SigningKey | None" = None,
+    signing_key: "Ed25519PrivateKey | None" = None,
 ) -> SynthesisFiles:
     """Return the paths of all files, most of them beside the table.
 

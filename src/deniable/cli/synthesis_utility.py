@@ -7,7 +7,7 @@ from deniable.cli.progress import show_passes
 from deniable.cli.synthesis_files import SynthesisTables
 
 if TYPE_CHECKING:
-    from deniable.core.intervals import Estimate
+    from deniable.measure.intervals import Estimate
     from deniable.persons.classifier import LinearClassifier
     from deniable.persons.synthesis import SyntheticTable
 
@@ -16,7 +16,7 @@ def measure_synthesis(
     classifier: "LinearClassifier", tables: SynthesisTables, test_table: PrivateTable
 ) -> "dict[str, Estimate]":
     """Return the accuracy, on private rows that were held out, of the classifier and of students of the texts."""
-    from deniable.core.intervals import estimate_share
+    from deniable.measure.intervals import estimate_share
 
     if not len(test_table):
         return {}
@@ -37,8 +37,8 @@ def _test_student(table: "SyntheticTable", test_table: PrivateTable) -> "Estimat
     """Return the accuracy of a classifier that learns from synthetic texts, on private rows."""
     import numpy as np
 
-    from deniable.core.intervals import estimate_share
     from deniable.measure.classifiers import build_classifier
+    from deniable.measure.intervals import estimate_share
 
     names = sorted({*table.labels, *test_table.labels})
     numbers = {name: number for number, name in enumerate(names)}

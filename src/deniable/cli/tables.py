@@ -12,10 +12,10 @@ from deniable.cli.choices import QuotingName
 from deniable.cli.owner_remarks import warn_owner
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE, check_stream_name
-from deniable.core.value_lists import parse_list
+from deniable.persons.value_lists import parse_list
 
 if TYPE_CHECKING:
-    from deniable.text.tables.columns import TextColumns
+    from deniable.text.tables.base import TextColumns
     from deniable.text.tables.copied_columns import CopiedColumns
     from deniable.text.tables.layout import TableLayout
 
@@ -136,8 +136,7 @@ def read_table_columns(
     Raises:
         InputError: the table cannot be read, lacks a column, or one column was named twice.
     """
-    from deniable.text.tables import detect_table_format
-    from deniable.text.tables.columns import read_columns
+    from deniable.text.tables import detect_table_format, read_table
 
     column_names = [column for column in columns if column is not None]
     for column in ({column_names[0]} & {*column_names[1:]}) | ({record_id, person} & {*column_names}):
@@ -156,7 +155,7 @@ def read_table_columns(
         id_column=record_id,
         person_column=person,
     )
-    text_columns = read_columns(source, layout, format_name, copied)
+    text_columns = read_table(source, layout, format_name, copied)
     warn_owner(layout.remarks)
     return text_columns
 

@@ -33,7 +33,7 @@ from deniable.cli.tables import TableFormat, read_table_columns
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact, format_upper
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
     import numpy as np
@@ -294,9 +294,9 @@ def _choose(
 
 def _tune(goal: _Goal, name: TunedMechanismName, space: "Space", table: _TuningTable, prior: "Prior") -> "TuningResult":
     """Return the mechanism and epsilon that meet the goal."""
+    from deniable.measure.choice import AUTO
     from deniable.measure.tuning import BEST, MechanismChoice, tune_kept, tune_recovery, tune_utility
     from deniable.registry.words import WORD_MECHANISMS
-    from deniable.words.choice import AUTO
 
     mechanism: MechanismChoice = WORD_MECHANISMS.get(name.value, BEST if name is TunedMechanismName.BEST else AUTO)
 
@@ -319,7 +319,7 @@ def _count_words(space: "Space", texts: list[str]) -> "tuple[npt.NDArray[np.int6
     lexed_texts = [lexer.lex(text) for text in texts]
     if sum(len(text.words) - text.unknown_count for text in lexed_texts) == 0:
         raise InputError("The texts hold no word of the vocabulary: name another column, or another --space.")
-    known_words = np.concatenate([np.delete(text.words, text.unknown_positions) for text in lexed_texts])
+    known_words = np.concatenate([text.words[~text.unknown_mask] for text in lexed_texts])
     return np.bincount(known_words, minlength=len(space)), [len(text.words) for text in lexed_texts]
 
 

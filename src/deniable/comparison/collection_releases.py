@@ -6,10 +6,9 @@ from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, 
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
 from deniable.comparison.training import CollectionSetting, PrivateLearner
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import ApproxDP, is_proved
+from deniable.core.guarantees import Guarantee, is_proved, limit_status
 from deniable.core.numbers import format_exact, format_upper
-from deniable.core.progress import hide_progress
+from deniable.core.parallel import hide_progress
 from deniable.measure.labels import BooleanMask
 from deniable.measure.membership import measure_membership
 from deniable.measure.roc import MembershipResult
@@ -103,7 +102,7 @@ def _name_release(way: Way, epsilon: float) -> str:
     return f"{way}, epsilon {format_exact(epsilon)}"
 
 
-def _describe_promise(setting: CollectionSetting, epsilon: float, guarantee: ApproxDP | None) -> Promise:
+def _describe_promise(setting: CollectionSetting, epsilon: float, guarantee: Guarantee | None) -> Promise:
     """Return the guarantee of a unit; where that is a record, also that of a person with several."""
     budget = setting.plan_training_budget(epsilon)
     # Drafts are drawn with a public seed; a release is not, and has the status of its theorem.

@@ -25,6 +25,7 @@ from deniable.comparison.word_releases import WordDraft, draft_word_releases, me
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 from deniable.core.parallel import count_cores
+from deniable.measure.choice import AUTO
 from deniable.measure.classifiers import build_classifier
 from deniable.measure.entities.labelling import LabelledTexts
 from deniable.measure.labels import BooleanMask, run_folds
@@ -34,7 +35,6 @@ from deniable.measure.tuning import MechanismChoice
 from deniable.measure.utility import build_fold_runner, compare_balanced_accuracies
 from deniable.persons.classifier_training import fit_public_classifier
 from deniable.space import Space
-from deniable.words.choice import AUTO
 from deniable.words.prior import PriorLike, build_prior
 
 ProgressStage = Callable[[str], AbstractContextManager[None]]

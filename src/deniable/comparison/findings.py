@@ -3,8 +3,8 @@
 import dataclasses
 from typing import Any, Literal
 
-from deniable.core.intervals import Estimate
 from deniable.measure.entities.survival import EntitySurvival
+from deniable.measure.intervals import Estimate
 from deniable.measure.retention import ScoreComparison
 from deniable.measure.roc import MembershipResult
 from deniable.words.outcomes import Outcomes

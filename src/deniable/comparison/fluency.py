@@ -6,9 +6,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.core.arrays import IntArray
-from deniable.core.intervals import Estimate
 from deniable.measure.attackers.language_model import LanguageModel, number_texts
 from deniable.measure.fluency import measure_perplexity
+from deniable.measure.intervals import Estimate
 from deniable.space import Space
 
 

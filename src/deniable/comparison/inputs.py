@@ -183,8 +183,8 @@ def _sample_units(usable: IntArray, persons: Sequence[str] | None, plan: Compari
 
 def _group_dependent_rows(texts: Sequence[str], persons: Sequence[str] | None) -> IntArray:
     """Return (n,) group numbers: rows of one person, and rows with equal texts, are in one group."""
-    from scipy import sparse  # noqa: PLC0415 - slow to import
-    from scipy.sparse.csgraph import connected_components  # noqa: PLC0415 - as above
+    from scipy import sparse
+    from scipy.sparse.csgraph import connected_components
 
     keys: list[Sequence[str]] = [texts] if persons is None else [texts, persons]
     count, edges = len(texts), []

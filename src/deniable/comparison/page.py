@@ -3,9 +3,9 @@
 from importlib import resources
 
 from deniable.comparison.findings import WAYS, Comparison, ReleaseResult
-from deniable.core.intervals import Estimate
 from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report
+from deniable.measure.intervals import Estimate
 from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.page import make_environment
 

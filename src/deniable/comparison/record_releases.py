@@ -8,8 +8,7 @@ from typing import TYPE_CHECKING
 from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, UseFigures
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import ApproxDP, is_proved
+from deniable.core.guarantees import is_proved, limit_status
 from deniable.core.numbers import format_exact
 from deniable.measure.labels import BooleanMask
 from deniable.measure.linkage import measure_linkage
@@ -91,7 +90,7 @@ def measure_record_release(
         seed=plan.seed,
     )
     linked = measure_linkage(judge.space, inputs.texts, [draft.texts[row] for row in rows], rows, is_aligned=False)
-    delta = guarantee.delta if isinstance(guarantee, ApproxDP) else None
+    delta = guarantee.delta or None
     return ReleaseResult(
         "records",
         draft.name,

@@ -2,9 +2,9 @@
 
 from deniable.comparison.findings import Baselines, Comparison, FailedRelease, ReleaseResult
 from deniable.comparison.recommendation import Recommendation
-from deniable.core.intervals import Estimate
 from deniable.core.numbers import as_percent, format_exact, format_upper
 from deniable.core.report import Fact, Report, Section, make_facts
+from deniable.measure.intervals import Estimate
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES, MembershipResult
 from deniable.words.outcomes import Outcomes
 

@@ -10,12 +10,12 @@ import numpy as np
 from deniable.comparison.findings import AttackFigures, Promise, ReleaseResult, UseFigures
 from deniable.comparison.fluency import FluencyJudge
 from deniable.comparison.inputs import ComparisonInputs, ComparisonPlan
-from deniable.core.intervals import Estimate
 from deniable.core.numbers import as_percent, format_exact
 from deniable.measure.attackers.language_model import WordNumbers, number_texts
 from deniable.measure.batches import privatize_texts
 from deniable.measure.entities.labelling import LabelledTexts
 from deniable.measure.entities.survival import measure_entities
+from deniable.measure.intervals import Estimate
 from deniable.measure.labels import BooleanMask
 from deniable.measure.linkage import measure_linkage
 from deniable.measure.membership import measure_membership

@@ -7,10 +7,9 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
-from deniable.core.intervals import Estimate
+from deniable.core.errors import InputError, import_extra
 from deniable.core.parallel import parallel_map
+from deniable.measure.intervals import Estimate
 from deniable.measure.labels import (
     BooleanMask,
     ClassCodes,

@@ -2,8 +2,11 @@
 
 from collections.abc import Sequence
 
-from deniable.text.batches import PrivatizedBatch, TextCell
-from deniable.text.release import DEFAULT_COLUMN, Release
+import numpy as np
+
+from deniable.core.arrays import IntArray
+from deniable.text.batches import CellBatch, PrivatizedBatch
+from deniable.text.release import Release
 from deniable.words import WordMechanism
 
 
@@ -19,6 +22,24 @@ def privatize_texts(
         workers: number of threads; the result does not depend on it.
     """
     release = Release(mechanism, key=None if seed is None else f"seed:{seed}")
-    return release.privatize_cells(
-        [TextCell(str(row), DEFAULT_COLUMN, 0, text) for row, text in enumerate(texts)], workers=workers
+    return release.privatize_cells(CellBatch.of_texts(texts, list(map(str, range(len(texts))))), workers=workers)
+
+
+def select_texts(batch: PrivatizedBatch, rows: IntArray) -> PrivatizedBatch:
+    """Some of the texts of a batch as a batch, in the order given; its words outside the vocabulary are those drawn.
+
+    Args:
+        batch: R texts.
+        rows: (k,) indices among them, at least one.
+    """
+    places = np.concatenate([np.arange(batch.offsets[row], batch.offsets[row + 1]) for row in rows])
+    unknown_mask = batch.unknown_mask[places]
+    return PrivatizedBatch(
+        batch.new_texts.take(rows),
+        np.concatenate([[0], np.cumsum(np.diff(batch.offsets)[rows])]),
+        batch.words[places],
+        batch.outputs[places],
+        unknown_mask,
+        int(unknown_mask.sum()),
+        batch.kept_counts[rows],
     )

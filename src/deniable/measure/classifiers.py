@@ -6,8 +6,7 @@ from typing import Any, Protocol, Self
 import numpy as np
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra
 from deniable.measure.labels import ClassCodes
 
 
@@ -66,7 +65,7 @@ class TfIdfClassifier:
 
 
 def _build_fasttext(seed: int) -> TextClassifier:
-    from deniable.measure.fasttext import FastTextClassifier  # noqa: PLC0415 - torch is an extra
+    from deniable.measure.fasttext import FastTextClassifier
 
     return FastTextClassifier(seed)
 

@@ -16,6 +16,7 @@ from deniable.measure.attackers.language_model import LanguageModel, WordNumbers
 from deniable.measure.attackers.ngram_lookup import TemperedTables, temper_tables
 from deniable.measure.recovery import RecoveryResult, check_attackable, count_recovered_words
 from deniable.text.batches import PrivatizedBatch
+from deniable.text.encoded import EncodedTexts
 from deniable.words import WordMechanism
 
 BEAM_WIDTH, MAX_CANDIDATES = 32, 64
@@ -264,4 +265,6 @@ def _privatize_own_texts(
     words = np.where(is_unknown, space.index_of(space.unknown_word), words).astype(np.int32)
     outputs = mechanism.draw_words(words, Streams(key, starts, lengths), workers)
     kept_counts = np.zeros(len(lengths), dtype=np.int64)
-    return PrivatizedBatch([], np.cumsum([0, *lengths]), words, outputs, is_unknown, int(is_unknown.sum()), kept_counts)
+    return PrivatizedBatch(
+        EncodedTexts.of([]), np.cumsum([0, *lengths]), words, outputs, is_unknown, int(is_unknown.sum()), kept_counts
+    )

@@ -12,12 +12,12 @@ import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, check_count, make_parameter_error
-from deniable.core.intervals import Estimate, as_exact_estimate, estimate_mean
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
+from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_mean
 from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.laws import Law, tables
-from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
+from deniable.words.laws.tabulated import MAX_MATRIX_INPUTS
 
 WordCounts = npt.NDArray[np.int64]
 MAX_RUNS = 10_000_000
@@ -164,7 +164,7 @@ def _compute_expectations(
     space = mechanism.space
     points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
     law = mechanism.law
-    if not law.has_rows or (not law.is_tabulated and len(points) * space.point_count >= MAX_QUADRATURE_POINTS**2):
+    if not law.has_rows or (not law.is_tabulated and len(points) * space.point_count >= MAX_MATRIX_INPUTS**2):
         return None, None
     words_per_point = np.bincount(space.point_by_word).astype(np.float64)
     compute_block = functools.partial(_compute_block_expectations, law, points, words_per_point, runs)

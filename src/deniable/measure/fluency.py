@@ -14,9 +14,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.intervals import Estimate, estimate_clustered_mean
 from deniable.core.parallel import compile_loop
 from deniable.measure.attackers.language_model import LanguageModel, NgramTables, SymbolNumbers, WordNumbers
+from deniable.measure.intervals import Estimate, estimate_clustered_mean
 
 
 def measure_perplexity(model: LanguageModel, sequences: Sequence[WordNumbers]) -> Estimate:

@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError, check_count
-from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.parallel import parallel_map
+from deniable.measure.intervals import Estimate, estimate_share
 
 ClassCodes = npt.NDArray[np.int64]
 RowNumbers = npt.NDArray[np.int64]

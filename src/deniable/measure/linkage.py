@@ -12,9 +12,9 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.parallel import parallel_map
 from deniable.measure.attackers.language_model import WordNumbers, number_texts
+from deniable.measure.intervals import Estimate, estimate_share
 from deniable.space import Space
 
 

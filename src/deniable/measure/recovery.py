@@ -11,10 +11,10 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable, check_count
-from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.measure.attackers.guesses import build_likelihood, rank_guesses
 from deniable.measure.attackers.language_model import WordNumbers
 from deniable.measure.attackers.surrogate import draw_from_prior
+from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.text.batches import PrivatizedBatch
 from deniable.words import WordMechanism, recovery
 from deniable.words.prior import PriorLike, build_prior

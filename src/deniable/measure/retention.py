@@ -6,7 +6,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
-from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate
 from deniable.measure.labels import BooleanMask, ClassCodes
 
 _BY_CLASS = "normal, by class, half a row added to each outcome"
@@ -72,7 +72,7 @@ def compare_with_blind_guess(
             balanced accuracy.
         confidence: of the intervals.
     """
-    from scipy import stats  # noqa: PLC0415 - a second that only measured figures need
+    from scipy import stats
 
     weights = np.asarray(class_weights, dtype=np.float64)
     critical_value = float(stats.norm.ppf((1 + confidence) / 2))

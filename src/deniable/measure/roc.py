@@ -7,9 +7,8 @@ import numpy.typing as npt
 from scipy import special
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.extras import import_extra
-from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
+from deniable.core.errors import InputError, import_extra, make_parameter_error
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
 
 RecordNumbers = npt.NDArray[np.int64]
 

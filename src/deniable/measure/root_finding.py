@@ -5,7 +5,7 @@ from collections.abc import Callable, Sequence
 
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 Quantity = Callable[[Sequence[float]], Sequence[float]]
 """Function from parameters to the quantity at each of them."""

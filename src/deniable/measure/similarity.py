@@ -14,7 +14,7 @@ from scipy import sparse
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
+from deniable.measure.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share, estimate_mean
 from deniable.space import Space
 from deniable.space.grammar import fold_word
 from deniable.text.batches import PrivatizedBatch

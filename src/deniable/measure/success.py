@@ -1,9 +1,9 @@
 """How often an attacker guesses words of a prior, or those of them that are rare, and how often words are kept."""
 
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
 from deniable.core.numbers import format_exact, format_upper
 from deniable.measure.attackers.surrogate import draw_from_prior
+from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_share
 from deniable.measure.recovery import simulate_recovery
 from deniable.space import Space
 from deniable.words import WordMechanism

@@ -1,47 +1,39 @@
 """Tuning: the epsilon at which an attacker's success, the share of words kept or the utility reaches a target."""
 
 import dataclasses
+import math
 from collections.abc import Callable, Sequence
 from typing import Literal
 
 import numpy as np
 
 from deniable.auditing import verify
-from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-from deniable.core.evidence import Verdict
-from deniable.core.intervals import Estimate
+from deniable.core.guarantees import Verdict
 from deniable.core.numbers import format_exact, format_lower, format_upper, round_down, round_up
-from deniable.core.progress import expect_passes, hide_progress
+from deniable.core.parallel import expect_passes
 from deniable.measure.batches import privatize_texts
+from deniable.measure.choice import AUTO, choose_word_mechanism
+from deniable.measure.intervals import Estimate
 from deniable.measure.labels import ClassCodes
-from deniable.measure.root_finding import Quantity, find_crossing
+from deniable.measure.root_finding import find_crossing
 from deniable.measure.success import check_blind_success, estimate_all, estimate_kept, estimate_success
 from deniable.measure.utility import UtilityResult, measure_utility
 from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
-from deniable.words.choice import AUTO, choose_word_mechanism
-from deniable.words.laws.kernel import ExponentialKernel, approximate_log_normalisers
-from deniable.words.laws.law import WordShares
-from deniable.words.laws.outcomes import compute_exponential_outcomes
-from deniable.words.laws.ring import RingLaw
-from deniable.words.outcomes import GuessedWords, Outcomes, summarize_outcomes
-from deniable.words.prior import Prior, PriorLike, build_prior, compute_zipf_prior
-from deniable.words.search import KernelSearch
+from deniable.words.laws import ExponentialKernel, make_exponential_law
+from deniable.words.outcomes import GuessedWords, Outcomes
+from deniable.words.prior import Prior, PriorLike, build_prior
 from deniable.words.tem import TEM
 from deniable.words.tight_exponential import MAX_DENSE_POINTS, TightExponential
 
 MechanismChoice = type[WordMechanism] | Literal["auto", "best"]
 """What can be tuned: a class of mechanisms, the choice by the space, or the best of several."""
 BEST: Literal["best"] = "best"
-_SUBSPACE_WORDS = 2_000
-"""Number of words of the part of a large space on which the search begins."""
 _MAX_TEXTS = 2_000
 """Maximum number of texts on which a utility is measured."""
 _SIGNIFICANT_DIGITS = 4
-_COARSE_RATIO = 1.02
-"""With a larger ratio of epsilons the search begins in the whole space: a part says too little about it."""
 _HUGE_EPSILON = 1e12
 """An epsilon above the minimum of every mechanism."""
 _PASSES_PER_CALIBRATION, _PASSES_PER_OUTCOME, _PASSES_PER_TUNING = 4, 1, 12
@@ -82,14 +74,12 @@ class _Goal:
 
     Attributes:
         target: target of the quantity, which increases with epsilon.
-        evaluate_kernels: the quantity under the laws of several kernels of a space.
         evaluate_mechanism: the quantity under a mechanism, on the safe side where it is simulated.
         max_ratio: epsilons of this ratio or less are taken as equal.
         is_upper_limit: whether the target must not be exceeded; else it must be reached.
     """
 
     target: float
-    evaluate_kernels: Callable[[Space, Sequence[ExponentialKernel]], list[float]]
     evaluate_mechanism: Callable[[WordMechanism], float]
     max_ratio: float
     is_upper_limit: bool
@@ -118,7 +108,7 @@ def tune_recovery(
         words: whose words: ``rare``, those beyond rank 1,000 (the rarer half where there are few) that are not hidden;
             ``average``, all running words, most of which are the few most frequent ones; or ``every``, each single
             word that is not hidden, to an attacker for whom all are equally likely. See `deniable.words.outcomes`.
-        mechanism: a class such as `deniable.TEM`; ``auto``, see `deniable.words.choice`; or ``best``: the one of
+        mechanism: a class such as `deniable.TEM`; ``auto``, see `deniable.measure.choice`; or ``best``: the one of
             calibrated, TEM and (in spaces of at most 14,000 points) tight with the least proved epsilon.
         prior: word frequencies, see `deniable.recovery`; None for the public Zipf law.
 
@@ -129,15 +119,8 @@ def tune_recovery(
     check_positive("tune", "recovery", target, upper=1.0)
     check_blind_success(space, target, words, public_prior)
 
-    def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
-        # In the part of the space where the search begins, the words have no counts of their own.
-        weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
-        shares = _approximate_shares(domain, kernels, weights)
-        return [summarize_outcomes(domain, weights, one).get_success(words) or 0.0 for one in shares]
-
     goal = _Goal(
         target,
-        evaluate_kernels,
         lambda candidate: estimate_success(candidate, public_prior, words).high,
         max_ratio=1.004,
         is_upper_limit=True,
@@ -162,14 +145,8 @@ def tune_kept(
     public_prior = build_prior(space, prior)
     check_positive("tune", "kept", target, upper=1.0)
 
-    def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
-        # In the part of the space where the search begins, the words have no counts of their own.
-        weights = public_prior.weights if domain is space else compute_zipf_prior(len(domain))
-        return [float(weights @ shares.kept) for shares in _approximate_shares(domain, kernels, weights)]
-
     goal = _Goal(
         target,
-        evaluate_kernels,
         lambda candidate: estimate_kept(candidate, public_prior).low,
         max_ratio=1.004,
         is_upper_limit=False,
@@ -247,13 +224,8 @@ def tune_utility(
         latest_utility[:] = [utility_results[name] for name in private_versions]
         return [utility.accuracy.private.value for utility in latest_utility]
 
-    def evaluate_kernels(domain: Space, kernels: Sequence[ExponentialKernel]) -> list[float]:
-        # TEM with twice the scale and the same cutoff has exactly these laws.
-        return measure_accuracies([TEM(domain, epsilon=2 * kernel.scale, gamma=kernel.cutoff) for kernel in kernels])
-
     goal = _Goal(
         target,
-        evaluate_kernels,
         lambda candidate: measure_accuracies([candidate])[0],
         max_ratio=1.05,
         is_upper_limit=False,
@@ -286,45 +258,41 @@ def _choose_mechanism(space: Space, mechanism: MechanismChoice, goal: _Goal, pri
 def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for one mechanism: where the target is crossed, then the rounded epsilon on its safe side."""
     name = choice if isinstance(choice, str) else choice.name
-    search = None if isinstance(choice, str) else choice.kernel_search(space)
-    parameter_per_epsilon = 1.0
-    if search is None:
-        if not isinstance(choice, str):
-            _build_mechanism(space, choice, _HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
+    is_calibrated = choice is CalibratedExponential
+    if not isinstance(choice, str):
+        _build_mechanism(space, choice, _HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
+
+    def evaluate(parameter: float) -> float:
+        try:
+            # The law of calibrated at a scale is that of TEM without truncation: one calibration is enough, at the end.
+            candidate = (
+                TEM(space, epsilon=2 * parameter, gamma=math.inf)
+                if is_calibrated
+                else _build_mechanism(space, choice, parameter)
+            )
+        except InputError:  # below the mechanism's minimum epsilon
+            return 0.0
+        return goal.evaluate_mechanism(candidate)
+
+    with expect_passes(_PASSES_PER_CALIBRATION + _PASSES_PER_OUTCOME):
         bracket = find_crossing(
-            _build_mechanism_quantity(space, choice, goal),
+            lambda parameters: list(map(evaluate, parameters)),
             goal.target,
             start=_compute_typical_scale(space),
             initial_points=1,
-            max_ratio=1.01,
+            max_ratio=goal.max_ratio if choice in (CalibratedExponential, TEM) else 1.01,
             name=name,
         )
-        epsilon = bracket[0 if goal.is_upper_limit else 1]
-    else:
-        with hide_progress():  # moments, in a small part of the space
-            start = _find_start(space, choice, search, goal)
-        quantity = _build_kernel_quantity(space, search, goal)
-        with expect_passes(_PASSES_PER_CALIBRATION + _PASSES_PER_OUTCOME):
-            bracket = find_crossing(
-                quantity,
-                goal.target,
-                start=start,
-                initial_points=7 if space.graph is None else 1,
-                max_ratio=goal.max_ratio,
-                name=name,
-            )
-        parameter = bracket[0 if goal.is_upper_limit else 1]
+    epsilon = bracket[0 if goal.is_upper_limit else 1]
+    if is_calibrated:
         with expect_passes(_PASSES_PER_CALIBRATION - 2 + _PASSES_PER_OUTCOME):
-            epsilon = search.epsilon_at(parameter)
-        parameter_per_epsilon = parameter / epsilon
+            epsilon = make_exponential_law(space, ExponentialKernel(epsilon)).exact_epsilon().epsilon
     for step in range(_MAX_ROUNDED_EPSILONS):
         epsilon_near = epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step)
         round_safely = round_down if goal.is_upper_limit else round_up
         rounded_epsilon = round_safely(epsilon_near, _SIGNIFICANT_DIGITS)
         try:
             with expect_passes(_PASSES_PER_OUTCOME):
-                if search is not None:
-                    search.prepare(parameter_per_epsilon * rounded_epsilon, rounded_epsilon)
                 mechanism = _build_mechanism(space, choice, rounded_epsilon)
         except InputError:  # below the mechanism's minimum epsilon
             continue
@@ -341,59 +309,6 @@ def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: P
 def _compute_typical_scale(space: Space) -> float:
     """Return the scale at which words at a median distance are about as unlikely as there are words."""
     return 2 * float(np.log(space.point_count) / np.median(space.distances([0])[0]))
-
-
-def _find_start(space: Space, choice: MechanismChoice, search: KernelSearch, goal: _Goal) -> float:
-    """Return where to begin the search: the crossing in a small part of the space, which costs next to nothing."""
-    if space.graph is not None or space.point_count <= _SUBSPACE_WORDS or goal.max_ratio > _COARSE_RATIO:
-        return _compute_typical_scale(space)
-    subspace_words = np.unique(np.linspace(0, len(space) - 1, _SUBSPACE_WORDS).astype(int))
-    subspace = Space(
-        [space.words[word] for word in subspace_words],
-        space.vectors[subspace_words],
-        metric=space.metric,
-        hide=space.hide,
-    )
-    subspace_search = (None if isinstance(choice, str) else choice.kernel_search(subspace)) or search
-    try:
-        low, _ = find_crossing(
-            _build_kernel_quantity(subspace, subspace_search, goal),
-            goal.target,
-            start=_compute_typical_scale(subspace),
-            initial_points=1,
-            max_ratio=1.1,
-            name="a part",
-        )
-    except InputError:  # in so small a part a blind guess may exceed the target
-        return _compute_typical_scale(space) / 2
-    return low * float(np.log(space.point_count) / np.log(_SUBSPACE_WORDS))
-
-
-def _build_kernel_quantity(space: Space, search: KernelSearch, goal: _Goal) -> Quantity:
-    """Return the quantity as a function of the parameters of a search."""
-    return lambda parameters: goal.evaluate_kernels(space, list(map(search.kernel_at, parameters)))
-
-
-def _build_mechanism_quantity(space: Space, choice: MechanismChoice, goal: _Goal) -> Quantity:
-    """Return the quantity as a function of the epsilons of a mechanism."""
-
-    def evaluate_epsilon(epsilon: float) -> float:
-        try:
-            mechanism = _build_mechanism(space, choice, epsilon)
-        except InputError:  # below the mechanism's minimum epsilon
-            return 0.0
-        return goal.evaluate_mechanism(mechanism)
-
-    return lambda parameters: list(map(evaluate_epsilon, parameters))
-
-
-def _approximate_shares(space: Space, kernels: Sequence[ExponentialKernel], weights: FloatArray) -> list[WordShares]:
-    """Return what words become under several kernels, near enough for a search: what it finds is measured exactly."""
-    if space.graph is not None:
-        return [RingLaw(space, kernel).outcomes(weights) for kernel in kernels]
-    with expect_passes(1):
-        logs = approximate_log_normalisers(space, kernels)
-    return compute_exponential_outcomes(space, kernels, logs, weights)
 
 
 def _build_mechanism(space: Space, choice: MechanismChoice, epsilon: float) -> WordMechanism:

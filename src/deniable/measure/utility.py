@@ -8,8 +8,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import estimate_paired_difference
 from deniable.measure.classifiers import TextClassifier, build_classifier
+from deniable.measure.intervals import estimate_paired_difference
 from deniable.measure.labels import (
     BooleanMask,
     ClassCodes,

@@ -5,23 +5,22 @@ import functools
 import math
 from fractions import Fraction
 
-from deniable.core.errors import InputError, check_count, check_number_within, check_positive
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, ApproxDP, Unit
-from deniable.core.numbers import format_exact, format_lower
-from deniable.vectors.gaussian import (
+from deniable.accounting.gaussian import (
     DISCRETE_DELTA_SHARE,
     MAX_DELTA,
     MIN_DELTA,
     bound_log_delta,
-    compute_discretization_cost,
+    compute_continuous_epsilon,
     compute_noise_ratio,
 )
+from deniable.core.errors import InputError, check_count, check_number_within, check_positive
+from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, Guarantee, Unit, Verdict
+from deniable.core.numbers import format_exact, format_lower
 
 NOISE_STEPS = 1 << 39
 """s, the parameter of the discrete Gaussian noise on every coordinate of every sum, in steps of its integers."""
 MAX_COORDINATES = 1 << 40
-"""Noisy coordinates of one release, at most: `compute_discretization_cost` is stated for so many."""
+"""Noisy coordinates of one release, at most: `compute_continuous_epsilon` is stated for so many."""
 _MAX_EPSILON = 1e3
 """Beyond it a guarantee promises nothing, and sums of contributions no longer fit in 64 bits."""
 ADJACENCIES: dict[Unit, str] = {"record": ADDED_OR_REMOVED_RECORD, "person": ADDED_OR_REMOVED_PERSON}
@@ -66,7 +65,7 @@ class Budget:
     where later contributions depend on earlier sums (Dong, Roth, Su 2022, Corollary 3.3). The whole is
     (epsilon', delta')-DP if and only if total mu <= 1 / r(epsilon', delta'), with r of `compute_noise_ratio`; what
     discrete noise costs beyond that is taken from epsilon and delta once, for all coordinates
-    (`compute_discretization_cost`). A measurement with the share a of the weights and k sums gets::
+    (`compute_continuous_epsilon`). A measurement with the share a of the weights and k sums gets::
 
         B = floor(s sqrt(a / k) / r(epsilon', delta'))
 
@@ -134,9 +133,11 @@ class Budget:
         return math.nextafter((self.delta - self.selection_delta) * DISCRETE_DELTA_SHARE, 0)
 
     @property
-    def guarantee(self) -> ApproxDP:
+    def guarantee(self) -> Guarantee:
         """What all sums together promise, and whatever is computed from them alone."""
-        return ApproxDP(self.epsilon, self.delta, _SOURCE, "proved", self.unit, ADJACENCIES[self.unit])
+        return Guarantee(
+            self.epsilon, _SOURCE, "proved", delta=self.delta, unit=self.unit, adjacency=ADJACENCIES[self.unit]
+        )
 
     def get_measurement(self, name: str) -> Measurement:
         """Return the measurement of a name."""
@@ -167,14 +168,9 @@ class Budget:
             guarantee=self.guarantee,
             status="proved" if is_within else "undecided",
             epsilon=self.epsilon if is_within else math.inf,
-            lower_bound=0.0,
-            confidence=1.0,
-            samples=0,
-            witness=None,
             method=f"by theorem: {len(self.measurements)} measurement{'s' * (len(self.measurements) > 1)} of integer "
             "contributions composed; every contribution is checked against its bound before it is added; noise from "
             "AES-128-CTR",
-            seconds=0.0,
         )
 
     def describe_measurements(self) -> list[dict[str, object]]:
@@ -193,8 +189,7 @@ class Budget:
 
     @property
     def _remaining_epsilon(self) -> float:
-        cost = 1.001 * compute_discretization_cost(self.epsilon, self.coordinates)
-        return math.nextafter(self.epsilon - cost, -math.inf)
+        return compute_continuous_epsilon(self.epsilon, self.coordinates)
 
     def _compute_exact_share(self, name: str) -> Fraction:
         total = sum((Fraction(measurement.weight) for measurement in self.measurements), Fraction(0))

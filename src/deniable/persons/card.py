@@ -1,7 +1,7 @@
 """What the card of a private classifier says: its guarantee, what the budget was spent on, and what is public."""
 
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import build_card, describe_protection
+from deniable.learning.artifact import build_card, describe_data, describe_protection
 from deniable.persons.classifier import LinearClassifier
 from deniable.text.release_certificate import CHOICE_DISCLOSURE, CHOSEN_FROM_DATA
 
@@ -23,7 +23,7 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
 
     Args:
         classifier: trained.
-        commitment: to the data, see `deniable.learning.card.commit_to_data`.
+        commitment: to the data, see `deniable.cli.model_runs.commit_to_data`.
     """
     facts = classifier.facts
     unit = "unit" if classifier.guarantee is None else classifier.guarantee.unit
@@ -40,19 +40,18 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
         "dp-linear",
         "a linear classifier of texts",
         model_facts=(Fact("features", f"{len(classifier.feature_map):,} words and pairs of words"),),
-        protection=_describe_protection(classifier),
-        training=(
+        sections=(
+            Section("training records", _describe_protection(classifier)),
             Section("measurements", _describe_measurements(classifier)),
             Section("training", make_facts(facts.get("training", {}))),
+            describe_data(
+                commitment,
+                *count_facts,
+                Fact("classes", list(classifier.classes), text=", ".join(classifier.classes)),
+                Fact("vocabulary", facts.get("features")),
+                Fact("started from", facts.get("started from", "zeros")),
+            ),
         ),
-        data=(
-            *count_facts,
-            Fact("classes", list(classifier.classes), text=", ".join(classifier.classes)),
-            Fact("vocabulary", facts.get("features")),
-            Fact("started from", facts.get("started from", "zeros")),
-        ),
-        commitment=commitment,
-        results=(),
         not_protected=not_protected,
     )
 

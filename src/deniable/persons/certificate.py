@@ -6,8 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
-from deniable.core.evidence import Verdict, limit_status
-from deniable.core.guarantees import ApproxDP, Unit, encode_guarantee
+from deniable.core.guarantees import Guarantee, Unit, Verdict, limit_status
 from deniable.core.numbers import as_percent, format_exact, format_odds, format_upper
 from deniable.core.report import Fact
 from deniable.persons.budget import Budget
@@ -121,7 +120,7 @@ def certify_budget(
             "classes": list(options.training.classes),
             "domains": {domain.name: list(domain.values) for domain in options.domains},
         },
-        guarantee={**encode_guarantee(limit_status(guarantee, verdict)), "of": f"one {budget.unit}"},
+        guarantee={**limit_status(guarantee, verdict).to_dict(), "of": f"one {budget.unit}"},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         noise=FRESH_NOISE if seed is None else PUBLIC_SEED_NOISE,
@@ -141,7 +140,7 @@ def certify_budget(
     )
 
 
-def _describe_meaning(guarantee: ApproxDP, verdict: Verdict) -> list[str]:
+def _describe_meaning(guarantee: Guarantee, verdict: Verdict) -> list[str]:
     if verdict.status == "refuted":
         return ["nothing is protected: the seed undoes the noise"]
     is_person = guarantee.unit == "person"

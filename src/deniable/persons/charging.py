@@ -6,10 +6,9 @@ collection, and noise that two of them shared would show the difference.
 
 import dataclasses
 from collections.abc import Sequence
-from typing import Any, cast
+from typing import Any
 
 from deniable.core.errors import BudgetExceeded
-from deniable.core.guarantees import ApproxDP
 from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
@@ -22,7 +21,7 @@ def make_budget_cost(budget: Budget, mechanism: str) -> Cost:
     Raises:
         InputError: the budget hides records and not persons, or is not proved.
     """
-    guarantee = cast("ApproxDP", get_charged_guarantee(mechanism, budget.verify(), "person"))
+    guarantee = get_charged_guarantee(mechanism, budget.verify(), "person")
     facts = {
         "mechanism": mechanism,
         "epsilon": guarantee.epsilon,

@@ -9,11 +9,10 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP
+from deniable.core.guarantees import Guarantee, Verdict
 from deniable.persons.features import FeatureMap, FeatureRows
 from deniable.persons.linear_training import compute_contrasts
-from deniable.text.tokenization import count_unknown_words
+from deniable.text.tokens import count_unknown_words
 
 if TYPE_CHECKING:
     from deniable.learning.artifact import Artifact
@@ -41,7 +40,7 @@ class LinearClassifier:
     feature_map: FeatureMap
     classes: tuple[str, ...]
     weights: FloatArray
-    guarantee: ApproxDP | None
+    guarantee: Guarantee | None
     verdict: Verdict | None
     facts: dict[str, Any]
 
@@ -53,7 +52,7 @@ class LinearClassifier:
 
     def score_features(self, rows: FeatureRows) -> FloatArray:
         """Return (n, K) the scores of texts, given their features."""
-        from scipy import sparse  # noqa: PLC0415 - slow to import
+        from scipy import sparse
 
         matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), len(self.feature_map)))
         scores: FloatArray = matrix @ self.class_weights
@@ -74,9 +73,9 @@ class LinearClassifier:
 
     def to_artifact(self) -> "Artifact":
         """Return the model as a file holds it, without what is claimed of it."""
-        import torch  # noqa: PLC0415 - of an extra, and slow to import
+        import torch
 
-        from deniable.learning.artifact import Artifact  # noqa: PLC0415 - imports torch
+        from deniable.learning.artifact import Artifact
 
         configuration = {
             "words": list(self.feature_map.words),
@@ -97,7 +96,7 @@ def restore_linear_classifier(artifact: "Artifact") -> LinearClassifier:
     Raises:
         InputError: the file is damaged.
     """
-    from deniable.learning.artifact import reraise_corrupt_file  # noqa: PLC0415 - imports torch
+    from deniable.learning.artifact import reraise_corrupt_file
 
     content = artifact.configuration
     with reraise_corrupt_file(artifact.path):

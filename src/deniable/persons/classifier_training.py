@@ -9,8 +9,7 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, shorten_text
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, Unit
+from deniable.core.guarantees import Guarantee, Unit, Verdict
 from deniable.persons.budget import Budget
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.collection import UnitRows, group_rows
@@ -178,7 +177,7 @@ def fit_with_budget(
     return LinearClassifier(feature_map, options.classes, weights, guarantee, verdict, facts)
 
 
-def judge_budget(budget: Budget, seed: int | None) -> tuple[ApproxDP, Verdict]:
+def judge_budget(budget: Budget, seed: int | None) -> tuple[Guarantee, Verdict]:
     """Return what the measurements of a budget promise, and what is known of that: false under a public seed.
 
     Args:

@@ -14,7 +14,7 @@ from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
 from deniable.space import Space
-from deniable.text.tokenization import split_tokens
+from deniable.text.tokens import split_tokens
 
 MAX_WORDS, MAX_PAIRS = 50_000, 50_000
 """Words and pairs of words of a vocabulary, at most: the most frequent ones."""
@@ -257,13 +257,13 @@ def _sort_by_count(counts: collections.Counter[str]) -> list[tuple[str, int]]:
 
 def _find_heavy_directions(rows: FeatureRows, dimensions: int) -> FloatArray:
     """Return (D, k) the first right singular vectors of public rows; fewer where there are too few rows."""
-    from scipy import sparse  # noqa: PLC0415 - slow to import
+    from scipy import sparse
 
     matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), dimensions))
     count = min(_SHRUNK_DIRECTIONS, min(matrix.shape) - 1)
     if count < 1:
         return np.zeros((dimensions, 0))
-    from scipy.sparse.linalg import svds  # noqa: PLC0415 - as above
+    from scipy.sparse.linalg import svds
 
     start = np.ones(min(matrix.shape)) / np.sqrt(min(matrix.shape))  # the same directions in every run
     directions: FloatArray = svds(matrix, k=count, v0=start)[2].T.copy()

@@ -2,36 +2,27 @@
 
 import math
 
+from deniable.accounting.gaussian import bracket_gaussian_epsilon, compute_discretization_cost
 from deniable.core.numbers import format_exact, format_upper
 from deniable.persons.budget import Budget
-from deniable.vectors.gaussian import bound_log_delta, compute_discretization_cost
 
 GROUP_SIZES = (2, 5, 10)
 """Records of one person that certificates speak of."""
-_MAX_HALVINGS = 60
 
 
 def bound_group_epsilon(budget: Budget, size: int) -> float:
     r"""Return an epsilon at which k units together are (epsilon, delta)-DP, with the delta of the budget.
 
     k units move every sum by at most k B: Gaussian noise with k times the sensitivity. The least epsilon with
-    delta(epsilon) <= delta for the ratio r / k is found by bisection from above. It is far below what group privacy
+    delta(epsilon) <= delta is that of the ratio r / k, from above. It is far below what group privacy
     gives, (k epsilon, k e^((k-1) epsilon) delta), since delta stays.
 
     Args:
         budget: of the release.
         size: k >= 1.
     """
-    ratio = budget.noise_ratio / size
-    target = math.log(budget.noise_delta)
-    high = budget.epsilon
-    while bound_log_delta(high, ratio) > target:
-        high *= 2
-    low = 0.0
-    for _ in range(_MAX_HALVINGS):
-        middle = (low + high) / 2
-        low, high = (low, middle) if middle > 0 and bound_log_delta(middle, ratio) <= target else (middle, high)
-    return high + 1.001 * compute_discretization_cost(high, budget.coordinates)
+    _, epsilon = bracket_gaussian_epsilon(budget.noise_ratio / size, math.log(budget.noise_delta))
+    return epsilon + compute_discretization_cost(epsilon, budget.coordinates)
 
 
 def describe_groups(budget: Budget) -> list[str]:

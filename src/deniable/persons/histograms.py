@@ -9,11 +9,11 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.core.value_lists import parse_distinct_names
 from deniable.persons.budget import Budget, Measurement
 from deniable.persons.collection import UnitRows
 from deniable.persons.noisy_sums import measure_histogram
-from deniable.text.tokenization import split_tokens
+from deniable.persons.value_lists import parse_distinct_names
+from deniable.text.tokens import split_tokens
 
 CLASS_MEASUREMENT, LENGTH_MEASUREMENT = "classes", "lengths"
 LENGTH_EDGES: IntArray = np.unique(np.rint(2 ** (np.arange(0, 53) / 4)).astype(np.int64))

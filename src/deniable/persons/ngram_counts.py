@@ -49,7 +49,7 @@ from deniable.core.errors import check_count, check_positive
 from deniable.persons.budget import NOISE_STEPS, Budget, Measurement
 from deniable.persons.collection import UnitRows
 from deniable.persons.noisy_sums import add_noise
-from deniable.text.tokenization import split_tokens
+from deniable.text.tokens import split_tokens
 
 MAX_ORDER = 3
 """Longest phrase that is counted, in tokens."""
@@ -96,7 +96,7 @@ def compute_selection_threshold(key_weight: int, keys_per_unit: int, selection_d
     """
     check_count("the selection of keys", "keys_per_unit", keys_per_unit)
     check_positive("the selection of keys", "selection_delta", selection_delta, upper=1.0)
-    from scipy.special import ndtri_exp  # noqa: PLC0415 - slow to import
+    from scipy.special import ndtri_exp
 
     quantile = max(-float(ndtri_exp(math.log(selection_delta / keys_per_unit))), 0.0)
     return key_weight + 1 + math.ceil(quantile * NOISE_STEPS * _SAFETY)

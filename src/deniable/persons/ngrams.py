@@ -28,7 +28,7 @@ from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
 from deniable.measure.attackers.language_model import LanguageModel
-from deniable.text.tokenization import join_tokens, split_tokens
+from deniable.text.tokens import join_tokens, split_tokens
 
 MAX_SURPLUS = 40
 """Tokens by which a text may be longer than asked for, until its sentence ends."""

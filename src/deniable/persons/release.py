@@ -35,7 +35,7 @@ from deniable.persons.synthesis import (
 )
 from deniable.space import Space
 from deniable.text.batches import read_batch_texts
-from deniable.text.columns import format_cell, format_name, read_identities, read_text_column
+from deniable.text.columns import format_cell, format_name, read_cells, read_identities
 from deniable.text.release_certificate import list_ledger_steps
 
 _ColumnName = Literal["labels", "public labels", "columns"]
@@ -191,7 +191,7 @@ def load_linear_classifier(path: Path) -> LinearClassifier:
     Raises:
         InputError: no such file, or it is no linear classifier of texts.
     """
-    from deniable.learning.artifact import read_artifact  # noqa: PLC0415 - imports torch, of an extra
+    from deniable.learning.artifact import read_artifact
 
     return restore_linear_classifier(read_artifact(path, LINEAR_CLASSIFIER_KIND))
 
@@ -218,7 +218,7 @@ def _format_names(values: Sequence[Any]) -> tuple[str, ...]:
 
 def _read_names(name: _ColumnName, column: Sequence[Any], count: int) -> list[str | None]:
     """Return the names in a column, see `format_name`."""
-    cells = read_text_column(name.capitalize(), column).cells
+    cells = read_cells(name.capitalize(), column)
     _check_count(name, len(cells), count)
     return [format_name(cell) for cell in cells]
 
@@ -283,7 +283,7 @@ def _charge(
         raise InputError("A public seed hides nothing, and a ledger counts what is hidden: leave out one of them.")
     opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
     charge_persons(opened, budget, mechanism, collection.persons)
-    return list_ledger_steps(opened.describe_caps(), drops_rows=False)
+    return list_ledger_steps(opened.facts.describe_caps(), drops_rows=False)
 
 
 def _read_domains(

@@ -9,10 +9,11 @@ import numpy.typing as npt
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
 from deniable.core.arrays import FloatArray
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
+from deniable.published.dptext.random_output import RandomMechanism
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry, audit_nearest_words
 from deniable.space import Space
-from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism, VectorMechanism
+from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.tem import TEM

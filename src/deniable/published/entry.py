@@ -7,8 +7,7 @@ import numpy as np
 
 from deniable.auditing.black_box import audit
 from deniable.core.arrays import FloatArray
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import Status
+from deniable.core.guarantees import Status, Verdict
 from deniable.space import Space
 
 ZOO_CONFIDENCE = 0.999

@@ -6,7 +6,8 @@ from collections.abc import Callable
 from deniable.published.adept.mechanism import ADePT
 from deniable.published.dptext.copied_input import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, RandomMechanism, VectorMechanism
+from deniable.published.dptext.random_output import RandomMechanism
+from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
 
 _UNIT_BOX, _UNIT_L1_BALL, _UNIT_L2_BALL = Box(0.0, 1.0), L1Ball(1.0), L2Ball(1.0)
 

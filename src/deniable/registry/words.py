@@ -1,12 +1,11 @@
 """Every word mechanism by its name, also the published ones whose claims are not proved."""
 
-from deniable.core.arguments import refuse_wrong_calls
 from deniable.core.errors import InputError, make_parameter_error
+from deniable.measure.choice import AUTO, choose_word_mechanism
 from deniable.registry import word_mechanisms
 from deniable.registry.names import check_mechanism_names
 from deniable.space import Space
 from deniable.words import WordMechanism
-from deniable.words.choice import AUTO, choose_word_mechanism
 
 _CLASSES = [cls for cls in vars(word_mechanisms).values() if isinstance(cls, type) and issubclass(cls, WordMechanism)]
 WORD_MECHANISMS: dict[str, type[WordMechanism]] = dict(
@@ -15,7 +14,6 @@ WORD_MECHANISMS: dict[str, type[WordMechanism]] = dict(
 """Word mechanisms by name; a new one is one more line in `deniable.registry.word_mechanisms`."""
 
 
-@refuse_wrong_calls
 def mechanism(name: str, space: Space, *, epsilon: float) -> WordMechanism:
     """Return the word mechanism of a name.
 

@@ -104,7 +104,7 @@ def load_zoo_entries() -> tuple[tuple[ZooEntry, ...], tuple[str, ...]]:
     """Return the entries that can run here, and the names of those that cannot, for lack of torch."""
     if importlib.util.find_spec("torch") is None:
         return ZOO_ENTRIES, TORCH_ENTRY_NAMES
-    from deniable.published.adept.text_entries import ADEPT_TEXT_ENTRIES  # noqa: PLC0415 - torch is an extra, and slow
-    from deniable.published.dpal.zoo import DPAL_ENTRIES  # noqa: PLC0415 - the same
+    from deniable.published.adept.text_entries import ADEPT_TEXT_ENTRIES
+    from deniable.published.dpal.zoo import DPAL_ENTRIES
 
     return (*ZOO_ENTRIES, *DPAL_ENTRIES, *ADEPT_TEXT_ENTRIES), ()

@@ -9,11 +9,9 @@ import numpy as np
 from scipy.spatial.distance import cdist
 
 from deniable.auditing.black_box import audit
-from deniable.auditing.sensitivity import SensitivityViolations, count_sensitivity_violations
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP
+from deniable.core.guarantees import Verdict
 from deniable.core.parallel import parallel_map
 from deniable.rewriting.attacks.ranking import get_norm_order
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
@@ -25,6 +23,26 @@ anybody who has the public model can compute; or the text that is decoded from i
 _ROWS_PER_BLOCK = 256
 _DISTANCE_ERROR = 1e-12
 """Relative error of a distance, beyond which a pair counts as farther apart than the claim."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SensitivityViolations:
+    """How many pairs of given vectors lie farther apart than a claimed sensitivity.
+
+    Attributes:
+        pair_count: unordered pairs compared.
+        violation_count: those farther apart than claimed.
+        claimed_sensitivity: the sensitivity.
+    """
+
+    pair_count: int
+    violation_count: int
+    claimed_sensitivity: float
+
+    @property
+    def violation_share(self) -> float:
+        """The share of pairs that the claim does not cover."""
+        return self.violation_count / self.pair_count
 
 
 @dataclasses.dataclass(frozen=True)
@@ -62,10 +80,8 @@ def find_farthest_texts(mechanism: VectorMechanism, clipped: FloatArray) -> Fart
     Raises:
         InputError: fewer than two vectors.
     """
-    if len(clipped) < 2:  # noqa: PLR2004 - a pair
-        raise InputError(f"A pair needs at least 2 texts. Got {len(clipped)}: give more.")
-    order = get_norm_order(mechanism)
-    metric = "cityblock" if order == 1 else "euclidean"
+    _check_pair(clipped)
+    metric = _name_metric(mechanism)
 
     def search_block(first: int) -> tuple[float, int, int]:
         distances = cdist(clipped[first : first + _ROWS_PER_BLOCK], clipped[first:], metric)
@@ -110,8 +126,24 @@ def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: FloatArray) ->
     Raises:
         InputError: fewer than two vectors.
     """
-    limit = mechanism.sensitivity(clipped.shape[1]) * (1 + _DISTANCE_ERROR)
-    return count_sensitivity_violations(clipped, limit, order=get_norm_order(mechanism))
+    _check_pair(clipped)
+    metric, limit = _name_metric(mechanism), mechanism.sensitivity(clipped.shape[1]) * (1 + _DISTANCE_ERROR)
+
+    def count_block(first: int) -> int:
+        distances = cdist(clipped[first : first + _ROWS_PER_BLOCK], clipped[first:], metric)
+        return int(np.triu(distances > limit, 1).sum())
+
+    count = sum(parallel_map(count_block, range(0, len(clipped), _ROWS_PER_BLOCK)))
+    return SensitivityViolations(len(clipped) * (len(clipped) - 1) // 2, count, limit)
+
+
+def _check_pair(clipped: FloatArray) -> None:
+    if len(clipped) < 2:  # noqa: PLR2004 - a pair
+        raise InputError(f"A pair needs at least 2 texts. Got {len(clipped)}: give more.")
+
+
+def _name_metric(mechanism: VectorMechanism) -> Literal["cityblock", "euclidean"]:
+    return "cityblock" if get_norm_order(mechanism) == 1 else "euclidean"
 
 
 def audit_pair(
@@ -149,7 +181,7 @@ def audit_pair(
         one,
         other,
         claim=guarantee.epsilon,
-        delta=guarantee.delta if isinstance(guarantee, ApproxDP) else 0.0,
+        delta=guarantee.delta,
         samples=samples,
         confidence=confidence,
         batched=True,

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.core.randomness import make_generator
-from deniable.learning.batches import LengthBucketSampler
+from deniable.learning.loop import LengthBucketSampler
 
 TokenRows = Sequence[Sequence[int]]
 """Token ids of each text."""

@@ -2,9 +2,9 @@
 
 from typing import Any
 
-from deniable.core.intervals import Estimate
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import build_card, make_share_fact
+from deniable.learning.artifact import NO_GUARANTEE, build_card, describe_data, make_share_fact
+from deniable.measure.intervals import Estimate
 from deniable.rewriting.model import Rewriter
 
 _NOT_PROTECTED = (
@@ -29,7 +29,7 @@ def build_rewriter_card(
 
     Args:
         model: trained.
-        commitment: to the data, see `deniable.learning.card.commit_to_data`.
+        commitment: to the data, see `deniable.cli.model_runs.commit_to_data`.
         figures: of `deniable.rewriting.model.measure_reconstruction`.
         test_count: number of texts in the test table; None where the figures are of the texts held out.
         training_noise: the method whose noise was added in training, and its parameters; None for no noise.
@@ -52,14 +52,17 @@ def build_rewriter_card(
             Fact("best epoch", facts["best epoch"]),
             Fact("public seed", facts["seed"]),
         ),
-        training=(Section("options", make_facts(options)),),
-        data=(
-            Fact("training texts", facts["records"], text=f"{facts['records']:,}"),
-            Fact("texts held out", facts["held out"], text=f"{facts['held out']:,}"),
-            Fact("test texts", test_count, text="none" if test_count is None else f"{test_count:,}"),
+        sections=(
+            Section("training records", NO_GUARANTEE),
+            Section("options", make_facts(options)),
+            describe_data(
+                commitment,
+                Fact("training texts", facts["records"], text=f"{facts['records']:,}"),
+                Fact("texts held out", facts["held out"], text=f"{facts['held out']:,}"),
+                Fact("test texts", test_count, text="none" if test_count is None else f"{test_count:,}"),
+            ),
+            _describe_reconstruction(figures, test_count),
         ),
-        commitment=commitment,
-        results=(_describe_reconstruction(figures, test_count),),
         not_protected=_NOT_PROTECTED,
     )
 

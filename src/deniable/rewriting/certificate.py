@@ -11,8 +11,7 @@ from typing import Any
 
 from deniable import __version__
 from deniable.core.errors import check_count
-from deniable.core.evidence import Verdict, limit_status
-from deniable.core.guarantees import ApproxDP, PureDP, encode_guarantee, is_proved
+from deniable.core.guarantees import Guarantee, Verdict, is_proved, limit_status
 from deniable.core.numbers import format_exact, format_lower, format_odds, format_upper
 from deniable.core.report import Fact
 from deniable.rewriting.methods.base import RewritingMethod
@@ -118,7 +117,7 @@ def certify_rewriting(
         deniable=__version__,
         private=private,
         mechanism={"name": method.name, **method.parameters},
-        guarantee={**encode_guarantee(guarantee), "of": unit},
+        guarantee={**guarantee.to_dict(), "of": unit},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         chosen=CHOSEN_FROM_DATA if chosen_from_data else CHOSEN_BY_OWNER,
@@ -173,13 +172,13 @@ def _describe_rewriter(model: Rewriter) -> dict[str, Any]:
     }
 
 
-def _compose_row(guarantee: PureDP | ApproxDP, texts: int) -> dict[str, Any]:
+def _compose_row(guarantee: Guarantee, texts: int) -> dict[str, Any]:
     """Return what so many texts of one row spend, by sequential composition."""
     spent: dict[str, Any] = {"texts": texts, "epsilon": texts * guarantee.epsilon}
-    return {**spent, "delta": texts * guarantee.delta} if isinstance(guarantee, ApproxDP) else spent
+    return {**spent, "delta": texts * guarantee.delta} if guarantee.delta else spent
 
 
-def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded: bool) -> list[str]:
+def _describe_meaning(guarantee: Guarantee, verdict: Verdict, *, seeded: bool) -> list[str]:
     if seeded:
         return ["nothing is protected: the seed undoes the noise"]
     if verdict.status == "refuted":
@@ -194,7 +193,7 @@ def _describe_meaning(guarantee: PureDP | ApproxDP, verdict: Verdict, *, seeded:
             ),
             "nothing smaller is known of the texts decoded from it: treat them as not private",
         ]
-    delta_clause = f", with delta {format_exact(guarantee.delta)} on top" if isinstance(guarantee, ApproxDP) else ""
+    delta_clause = f", with delta {format_exact(guarantee.delta)} on top" if guarantee.delta else ""
     fold = f"{format_odds(guarantee.epsilon, format_upper)}-fold{delta_clause}"
     scope = (
         "that holds for a text as a whole, whatever its words and its length; "

@@ -2,7 +2,6 @@
 
 from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError
-from deniable.core.guarantees import ApproxDP, PureDP
 from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost, make_pure_cost
 from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
 from deniable.text.batches import CellBatch, require_persons
@@ -23,10 +22,10 @@ def make_method_cost(method: RewritingMethod) -> Cost:
         )
     guarantee = get_charged_guarantee(method.name, method.verify(), "record")
     facts = {"mechanism": method.name, "epsilon": guarantee.epsilon, "unit": "text"}
-    if isinstance(guarantee, PureDP):
+    if guarantee.kind == "PureDP":
         return make_pure_cost(guarantee.epsilon, facts)
     mechanism = method.mechanism if isinstance(method, VectorMethod) else None
-    if isinstance(guarantee, ApproxDP) and isinstance(mechanism, Gaussian):
+    if guarantee.kind == "ApproxDP" and isinstance(mechanism, Gaussian):
         squared_mu = mechanism.squared_mu(method.model.latent)
         return make_gaussian_cost(squared_mu, {**facts, "delta": guarantee.delta})
     raise InputError(f"A ledger cannot count {method.name}: its noise is not Gaussian. Choose another method.")

@@ -11,7 +11,6 @@ import numpy.typing as npt
 import torch
 
 from deniable.core.errors import InputError, check_count, make_parameter_error
-from deniable.core.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import (
     Artifact,
@@ -22,11 +21,12 @@ from deniable.learning.artifact import (
     serialize_model,
 )
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.rewriting.autoencoder import Autoencoder, get_network_shape
 from deniable.rewriting.reconstruction import compute_bleu
 from deniable.rewriting.tokens import Vocabulary, look_up_tokens
 from deniable.rewriting.training import RewriterOptions, RewriterTraining, pad_token_rows
-from deniable.text.tokenization import split_tokens
+from deniable.text.tokens import split_tokens
 from deniable.vectors import L2Ball
 
 REWRITER_KIND = "rewriter"

@@ -1,24 +1,26 @@
 """One table in, one table with rewritten texts and its certificate out."""
 
 import dataclasses
-import functools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 
 from deniable.core.errors import InputError
-from deniable.core.progress import get_progress_reporter
+from deniable.core.parallel import get_progress_reporter
 from deniable.ledger import Ledger
 from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
 from deniable.rewriting.charging import charge_texts, make_method_cost
 from deniable.rewriting.methods.base import RewritingMethod
 from deniable.rewriting.tokens import truncate_text
 from deniable.text.batches import CellBatch
-from deniable.text.encoded import list_texts
+from deniable.text.encoded import EncodedTexts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
 from deniable.text.release_certificate import list_ledger_steps
-from deniable.text.table_release import ChargeCounts, OverBudget, ReleaseFiles, TableReleaser, write_released_table
-from deniable.text.tokenization import count_unknown_words
+from deniable.text.row_release import ChargeCounts, OverBudget, TableReleaser
+from deniable.text.table_release import ReleaseFiles, write_released_table
+from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.rows import TextRows
+from deniable.text.tokens import count_unknown_words
 
 FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
 """Formats that know null."""
@@ -49,7 +51,6 @@ class OwnerFindings:
 def rewrite_table(
     files: ReleaseFiles,
     method: RewritingMethod,
-    report: Callable[[int], None] = lambda _: None,
     *,
     unescape: Escapes | None = None,
     ledger: Ledger | None = None,
@@ -68,7 +69,6 @@ def rewrite_table(
     Args:
         files: from where to where; its layout must have ``replace_empty`` set, so that an empty cell is written anew.
         method: rewrites the texts.
-        report: called with the number of input bytes of every read.
         unescape: ``html`` decodes the HTML entities of the texts first.
         ledger: charged for each text, to the person whom the layout's column names, before it is rewritten.
         over_budget: what becomes of rows that the ledger's budget does not cover, see
@@ -87,64 +87,65 @@ def rewrite_table(
             "A table to rewrite needs a layout with replace_empty=True: an empty cell that stayed would show."
         )
     check_escapes("rewrite_table", unescape)
-    charge = None
-    if ledger is not None:
-        files.layout.check_charged_columns()
-        charge = functools.partial(charge_texts, ledger, make_method_cost(method))
-    counter = _CountingRewriter(method, unescape, charge)
-    releaser = TableReleaser(files.layout, counter.rewrite_cells, over_budget)
-    certificate = write_released_table(
-        files,
-        releaser,
-        lambda copied: certify_rewriting(
+    rewriter = _CountingRewriter(files.layout, over_budget, method, unescape, ledger)
+    with write_released_table(files, rewriter) as (copied, write_certificate):
+        certificate = certify_rewriting(
             method,
-            counter.rows,
-            counter.texts,
+            rewriter.rows,
+            rewriter.texts,
             columns=files.layout.columns,
             copied=copied,
             nulls=files.table_format in FORMATS_WITH_NULLS,
             unescape=unescape,
             ledger_steps=list_ledger_steps(
-                None if ledger is None else ledger.describe_caps(), drops_rows=over_budget == "drop"
+                None if ledger is None else ledger.facts.describe_caps(), drops_rows=over_budget == "drop"
             ),
             chosen_from_data=chosen_from_data,
-        ),
-        report,
+        )
+        write_certificate(certificate.to_json())
+    findings = OwnerFindings(
+        rewriter.truncated, rewriter.markup, rewriter.unknown_words, rewriter.words, rewriter.charges
     )
-    charges = ChargeCounts(
-        counter.texts if ledger is not None else 0, 0, releaser.left_out_rows, releaser.nameless_rows
-    )
-    truncated_rows = releaser.find_table_rows(counter.truncated)
-    findings = OwnerFindings(truncated_rows, counter.markup, counter.unknown_words, counter.words, charges)
     return certificate, findings
 
 
-class _CountingRewriter:
-    """Rewrites the texts of rows, and counts them; `truncated` are numbers among the rows that were rewritten."""
+class _CountingRewriter(TableReleaser):
+    """Rewrites the texts of rows, and counts them; `truncated` are the numbers of their rows in the table."""
 
     def __init__(
-        self, method: RewritingMethod, escapes: Escapes | None, charge: Callable[[CellBatch], None] | None
+        self,
+        layout: TableLayout,
+        over_budget: OverBudget,
+        method: RewritingMethod,
+        escapes: Escapes | None,
+        ledger: Ledger | None,
     ) -> None:
+        if ledger is not None:
+            layout.check_charged_columns()
+        super().__init__(layout, over_budget)
         self.rows = self.texts = self.unknown_words = self.words = 0
         self.truncated: list[int] = []
         self.markup = MarkupCounts()
-        self._method, self._escapes, self._charge = method, escapes, charge
+        self._method, self._escapes, self._ledger = method, escapes, ledger
+        self._cost = None if ledger is None else make_method_cost(method)
 
-    def rewrite_cells(self, cells: CellBatch) -> list[str]:
+    def release_cells(self, cells: CellBatch, rows: TextRows) -> EncodedTexts:
         """Return the new texts of cells, row after row."""
-        if self._charge is not None:
-            self._charge(cells)
-        cell_texts = [decode_escapes(text, self._escapes) for text in list_texts(cells.texts)]
-        self.markup += MarkupCounts.count(cell_texts)
+        if self._ledger is not None and self._cost is not None:
+            charge_texts(self._ledger, self._cost, cells)
+            self.charges.charged += len(cells)
+        cell_texts = [decode_escapes(text, self._escapes) for text in cells.texts.decode_all()]
+        self.markup += MarkupCounts.count(EncodedTexts.of(cell_texts))
         texts = [truncate_text(text, self._method.model.limit) for text in cell_texts]
         unknown_words, words = count_unknown_words(texts, self._method.model.vocabulary)
         self.unknown_words += unknown_words
         self.words += words
         is_truncated = [entering != text for entering, text in zip(texts, cell_texts, strict=True)]
-        self.truncated.extend((np.unique(cells.rows[is_truncated]) + self.rows).tolist())
-        self.rows += cells.row_count
+        numbers = rows.numbers or range(len(rows))
+        self.truncated += [numbers[row] for row in np.unique(cells.rows[is_truncated]).tolist()]
+        self.rows += len(rows)
         self.texts += len(texts)
-        return rewrite_texts(self._method, texts)
+        return EncodedTexts.of(rewrite_texts(self._method, texts))
 
 
 def rewrite_texts(method: RewritingMethod, texts: Sequence[str]) -> list[str]:

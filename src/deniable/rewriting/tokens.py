@@ -6,7 +6,7 @@ import functools
 from collections.abc import Iterable, Mapping, Sequence
 
 from deniable.core.errors import InputError
-from deniable.text.tokenization import join_tokens, split_tokens
+from deniable.text.tokens import join_tokens, split_tokens
 
 PAD, START, END, UNKNOWN = range(4)
 """Ids of the special tokens: padding, start of a text, end of a text, and a word that the vocabulary lacks."""

@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import check_count, check_fraction, check_number_within, check_positive, make_parameter_error
-from deniable.learning.adam import AdamRun
+from deniable.learning.loop import AdamRun
 from deniable.rewriting.augmentation import AugmentedBatches, TokenRows
 from deniable.rewriting.autoencoder import Autoencoder, clip_to_l2_ball, drop_words
 from deniable.rewriting.tokens import END, PAD

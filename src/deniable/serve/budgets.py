@@ -37,9 +37,10 @@ class CallerBudgets:
                 f"The ledger {ledger.shown_location} counts for each {ledger.facts.unit}, and a service knows callers: "
                 "make one with deniable ledger create --unit caller."
             )
-        ledger.check_account(cost)
+        caps = ledger.check_account(cost)
         self._ledger, self._cost = ledger, cost
-        self._ahead = max(1, min(_MAX_AHEAD, self._count_affordable() // _AHEAD_SHARE))
+        counts = [cap // amount for cap, amount in zip(caps, cost.amounts, strict=True) if amount]
+        self._ahead = max(1, min(_MAX_AHEAD, max(counts, default=1) // _AHEAD_SHARE))
         self._paid: dict[str, int] = {}
         self._lock = threading.Lock()  # never held while the disk is waited for
         self._caller_locks = defaultdict[str, threading.Lock](threading.Lock)
@@ -70,7 +71,7 @@ class CallerBudgets:
 
     def describe(self) -> str:
         """Return what no caller may exceed, in plain words."""
-        return self._ledger.describe_caps()
+        return self._ledger.facts.describe_caps()
 
     def _pay_ahead(self, caller: str, units: int) -> None:
         """Charge units, and some ahead where the budget covers them; other requests of the caller spend these."""
@@ -86,8 +87,3 @@ class CallerBudgets:
                 self._paid[caller] = self._paid.get(caller, 0) + amount - units
             return
         raise Problem(_BUDGET_SPENT, f"The budget of this caller is spent: the ledger allows {self.describe()}.")
-
-    def _count_affordable(self) -> int:
-        """Return about how many units a caller may spend in all."""
-        caps, amounts = self._ledger.facts.caps[self._cost.account], self._cost.amounts
-        return max(cap // amount for cap, amount in zip(caps, amounts, strict=True) if amount) if any(amounts) else 1

@@ -84,7 +84,7 @@ class Catalogue:
         Raises:
             InputError: the default is not on the ladder.
         """
-        from deniable.registry.words import mechanism  # noqa: PLC0415 - loads every mechanism
+        from deniable.registry.words import mechanism
 
         if default not in epsilons:
             raise InputError(

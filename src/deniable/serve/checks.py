@@ -29,7 +29,7 @@ from deniable.text.certificate import CERTIFICATE_SCHEMA
 CHECKING_SECONDS = 180.0
 """How long a check may take; a proof in the default space takes some ten seconds on an idle machine."""
 MIN_CHECKED_EPSILON = 1e-9
-"""Of certificates of words that are checked: below it rounding alone decides, and nothing sifts the pairs."""
+"""Of certificates of words that are checked: below it rounding alone decides."""
 
 
 class CheckBody(BaseModel):

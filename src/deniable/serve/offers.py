@@ -15,13 +15,13 @@ import numpy.typing as npt
 from deniable.auditing import verify
 from deniable.core.cache import NotCached, require_cache
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict, limit_status
-from deniable.core.guarantees import encode_guarantee
+from deniable.core.guarantees import Verdict, limit_status
 from deniable.ledger import Cost
 from deniable.serve.budgets import ANYBODY
 from deniable.text.batches import CellBatch, Tally
-from deniable.text.certificate import Certificate, describe_attacker
-from deniable.text.release import DEFAULT_COLUMN, MIN_COMPILED_CHARACTERS, Release
+from deniable.text.certificate import Certificate, describe_figures
+from deniable.text.compiled import MIN_COMPILED_BYTES
+from deniable.text.release import Release
 from deniable.text.release_certificate import ReleaseCertificate
 from deniable.words.composition import compute_worst_loss
 from deniable.words.laws.law import WordShares
@@ -174,8 +174,7 @@ class WordOffer(Offer):
     def prepare(self) -> None:
         """Compute the law, what an attacker guesses, and load the compiled loops."""
         mechanism = self.release.mechanism
-        mechanism.law.prepare_draws()
-        self.attacker = describe_attacker(mechanism)
+        self.attacker = describe_figures(mechanism)["attacker"]
         self.kept = mechanism.expected_kept_share().value
         self.word_loss = compute_worst_loss(mechanism.law, mechanism.guarantee)
         if mechanism.law.is_tabulated:
@@ -183,7 +182,7 @@ class WordOffer(Offer):
         word = mechanism.space.unknown_word
         self.privatize([word])
         # Enough text for the compiled loops of the lexer, which from then on read shorter texts too.
-        self.privatize([f"{word} " * (MIN_COMPILED_CHARACTERS // (len(word) + 1) + 1)])
+        self.privatize([f"{word} " * (MIN_COMPILED_BYTES // (len(word) + 1) + 1)])
         self.is_quick = self._measure_seconds() < _QUICK_SECONDS
 
     def _measure_seconds(self) -> float:
@@ -200,14 +199,7 @@ class WordOffer(Offer):
     def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
         """Return each text privatized; an empty one stays empty."""
         rows = [row for row, text in enumerate(texts) if text]
-        cells = CellBatch(
-            list(map(str, rows)),
-            [DEFAULT_COLUMN] * len(rows),
-            [0] * len(rows),
-            [texts[row] or "" for row in rows],
-            np.arange(len(rows)),
-            len(rows),
-        )
+        cells = CellBatch.of_texts([texts[row] or "" for row in rows], list(map(str, rows)))
         batch = self.release.privatize_cells(cells, workers=1)
         new_texts, lengths = list(texts), [0] * len(texts)
         bounds = np.zeros((len(texts), 2), dtype=np.int64)
@@ -249,7 +241,7 @@ class WordOffer(Offer):
             "unit": self.unit,
             "mechanism": mechanism.name,
             "epsilon": guarantee.epsilon,
-            "guarantee": encode_guarantee(guarantee),
+            "guarantee": guarantee.to_dict(),
             "fingerprint": self.release.fingerprint,
             "noise": "fresh",
         }
@@ -281,7 +273,7 @@ class RecordOffer(Offer):
 
     def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
         """Return a new text for each; of one longer than the model takes, only the beginning is used."""
-        from deniable.rewriting.table import rewrite_texts  # noqa: PLC0415 - loads torch
+        from deniable.rewriting.table import rewrite_texts
 
         rewritten = iter(rewrite_texts(self.method, [text for text in texts if text is not None]))
         new_texts = [None if text is None else next(rewritten) for text in texts]
@@ -293,7 +285,7 @@ class RecordOffer(Offer):
 
     def compute_cost(self) -> Cost:
         """Return what one text costs."""
-        from deniable.rewriting.charging import make_method_cost  # noqa: PLC0415 - loads torch
+        from deniable.rewriting.charging import make_method_cost
 
         return make_method_cost(self.method)
 
@@ -303,7 +295,7 @@ class RecordOffer(Offer):
 
     def certify(self, caller: str = ANYBODY) -> ReleaseCertificate:
         """Return the certificate of all texts that were rewritten for a caller."""
-        from deniable.rewriting.certificate import certify_rewriting  # noqa: PLC0415 - loads torch
+        from deniable.rewriting.certificate import certify_rewriting
 
         tally = self._make_tally(caller)
         return certify_rewriting(self.method, tally.records, tally.records - tally.missing, nulls=True)
@@ -311,14 +303,14 @@ class RecordOffer(Offer):
     @functools.cached_property
     def description(self) -> dict[str, Any]:
         """Method, epsilon, guarantee, what names the model, and where noise comes from."""
-        from deniable.rewriting.certificate import fingerprint_rewriter  # noqa: PLC0415 - loads torch
+        from deniable.rewriting.certificate import fingerprint_rewriter
 
         guarantee = self.method.guarantee if self.verdict is None else limit_status(self.method.guarantee, self.verdict)
         return {
             "unit": self.unit,
             "mechanism": self.method.name,
             "epsilon": guarantee.epsilon,
-            "guarantee": encode_guarantee(guarantee),
+            "guarantee": guarantee.to_dict(),
             "fingerprint": fingerprint_rewriter(self.method.model),
             "noise": "fresh",
         }

@@ -216,7 +216,7 @@ def test_files_that_are_no_text_model(attack, call, place):
     content = (place / "m.pt").read_bytes()
     (place / "cut.pt").write_bytes(content[: len(content) // 2])
     fails(attack(model="i.pt"), "'text model'")
-    fails(attack(model="cut.pt"), "'cut.pt' is not a model")
+    fails(attack(model="cut.pt"), "'cut.pt' cannot be read as a model")
 
 
 def test_an_interrupted_attack(attack, place, monkeypatch):

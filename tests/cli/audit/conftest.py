@@ -55,9 +55,6 @@ def odd(x):
 def leaves(x):
     raise SystemExit(1)
 
-async def later(x):
-    return 1.0
-
 def stubborn(x):
     while True:
         try:

@@ -80,7 +80,7 @@ def test_steps_that_leak_four_times_their_claim(audit):
     first, second, witness, method = result.text.splitlines()
     assert first.endswith(":steps, by running it")
     assert second.startswith("refuted: claimed epsilon 1.99 and delta 1e-05, true epsilon >= ")
-    assert "'updates' at" in witness
+    assert "'updates' names" in witness
     assert method.startswith("method: 300 training runs on two data sets")
 
 

@@ -72,14 +72,18 @@ def test_what_was_spent(charge, call):
     assert charge("--over-budget", "drop").code == 0
     everybody = call("ledger", "show", "l.db").text
     largest = "4 of 8 spent by the person who has spent most; 2 persons have spent some"
-    for part in (f"metric epsilon                 {largest}", "tem at epsilon 1: 2 charged, 6 words (metric)", "nats"):
+    for part in (
+        f"metric epsilon, steps          {largest}",
+        "tem at epsilon 1: 2 charged, 6 words (metric steps)",
+        "nats",
+    ):
         assert part in everybody
     one = call("ledger", "show", "l.db", "--person", "bob").text
     assert "2 of 8 spent\n" in one
     assert "tem at epsilon 1: 1 charged, 2 words" in one
     assert "nothing was charged to 'eve'" in call("ledger", "show", "l.db", "--person", "eve").text
     shown = json.loads(call("ledger", "show", "l.db", "--json").text)
-    assert shown["accounts"] == [{"name": "metric", "cap": 8.0, "persons": 2, "largest": 4.0}]
+    assert shown["accounts"] == [{"name": "metric steps", "cap": 8.0, "persons": 2, "largest": 4.0}]
     assert (shown["releases"][0]["cells"], shown["releases"][0]["units"]) == (2, 6)
     assert shown["largest_loss"] > 0
 

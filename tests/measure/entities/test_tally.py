@@ -1,5 +1,7 @@
 """Labelled words that come out while a table is released."""
 
+import dataclasses
+
 import numpy as np
 import pytest
 from hypothesis import given, settings
@@ -10,7 +12,7 @@ from deniable.measure.entities.fit import SpanFit
 from deniable.measure.entities.labelling import build_entity_source, label_table
 from deniable.measure.entities.sources import DetectedEntities
 from deniable.measure.entities.spans import EntitySpan, LocatedWords
-from deniable.measure.entities.tally import EntityTally, EntityWatcher, TextCell
+from deniable.measure.entities.tally import CellBatch, EntityTally, EntityWatcher
 from tests.conftest import SMALL_WORDS
 from tests.refusals import refuses
 
@@ -25,17 +27,26 @@ def release(small_space):
     return lambda **options: dn.Release(mechanism, key="seed:1", **options)
 
 
+def make_cells(rows, columns, start=0):
+    """Return the texts of rows that are there, with their places, row by row."""
+    found = [
+        (row, column, text)
+        for row, texts in enumerate(rows)
+        for column, text in zip(columns, texts, strict=True)
+        if text
+    ]
+    numbers, names, texts = zip(*found, strict=True) if found else ((), (), ())
+    cells = CellBatch.of_texts(texts, [f"r{start + row}" for row in numbers])
+    return dataclasses.replace(cells, columns=names, rows=np.array(numbers, dtype=np.int64), row_count=len(rows))
+
+
 def watch(release, source, rows, columns=("text",), *, has_ids=False, parts=1):
     """Return the tally of rows, each a list of texts, that are read in parts."""
     watcher = EntityWatcher(source, release, columns, has_ids=has_ids)
-    cells = [
-        [TextCell(f"r{row}", column, 0, text) for column, text in zip(columns, texts, strict=True) if text]
-        for row, texts in enumerate(rows)
-    ]
     size = len(rows) // parts
     for start in range(0, len(rows), size):
-        part = cells[start : start + size]
-        watcher.see_rows(part, release.privatize_cells([cell for row in part for cell in row]))
+        cells = make_cells(rows[start : start + size], columns, start)
+        watcher.see_rows(cells, release.privatize_cells(cells))
     watcher.finish()
     return watcher.tally
 
@@ -93,8 +104,7 @@ def test_places_are_found_in_any_text(release, texts, glue, unknown, keep):
     made = release(unknown=unknown, keep=keep)
     rows = [[glue.join(words)] for words in texts]
     tally = watch(made, ALL, rows)
-    cells = [TextCell(f"r{row}", "text", 0, text) for row, [text] in enumerate(rows) if text]
-    batch = made.privatize_cells(cells)
+    batch = made.privatize_cells(make_cells(rows, ["text"]))
     words = [made.mechanism.space.split_words(text)[1::2] for [text] in rows]
     assert tally.words == sum(map(len, words))
     assert tally.survivors == int((~batch.changed_mask).sum() + batch.kept_counts.sum())
@@ -107,7 +117,7 @@ def test_the_counts_are_those_of_the_measure(small_space):
     release = dn.Release(dn.TEM(small_space, epsilon=2.0), key="seed:5")
     listed = [SMALL_WORDS[0], "zork", " ".join(SMALL_WORDS[1:3]), SMALL_WORDS[5]]
     tally = watch(release, build_entity_source(listed), [[text] for text in texts])
-    batch = release.privatize_cells([TextCell(f"r{row}", "text", 0, text) for row, text in enumerate(texts)])
+    batch = release.privatize_cells(make_cells([[text] for text in texts], ["text"]))
     total = dn.measure.measure_entities(small_space, texts, batch, dn.measure.label_entities(listed, texts)).total
     assert (tally.words, tally.spans) == (total.words, total.spans)
     assert tally.survivors / tally.words == pytest.approx(total.at_place.value)

@@ -96,7 +96,7 @@ def test_parts_that_do_not_fit(saved, words_space, name, value):
         value = {part: weight * float("nan") for part, weight in held["weights"].items()}
     (held["configuration"] if name in held["configuration"] else held)[name] = value
     saved.write_bytes(write_stored(held))
-    with refuses("is a damaged model"):
+    with refuses("cannot be read as a model"):
         dn.texts.load_text_model(saved, words_space)
     for content in (b"text,label\n", write_stored({"format": "deniable-other/1"}), saved.read_bytes()[:-9]):
         saved.write_bytes(content)

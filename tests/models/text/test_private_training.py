@@ -137,12 +137,12 @@ def test_an_interrupted_run_ends_the_same(words_space, reviews, model, tmp_path)
 def test_the_schedule_follows_from_declared_numbers():
     """Batch, steps and learning rate are functions of places, budget and dimensions."""
     settings = PrivateTextOptions(1.0, 1e-5, 8_192).plan_settings(50)
-    assert (settings.schedule.rate, settings.schedule.steps, settings.learning_rate) == (0.5, 60, 4.0)
+    assert (settings.plan.rate, settings.plan.steps, settings.learning_rate) == (0.5, 60, 4.0)
     small = PrivateTextOptions(1.0, 1e-5, 500).plan_settings(300)
-    assert small.schedule.rate == 1.0
+    assert small.plan.rate == 1.0
     assert small.learning_rate == pytest.approx(500 / (2 * small.noise_multiplier * 300**0.5))
-    assert PrivateTextOptions(1.0, 1e-5, 100, batch_size=30, epochs=2).plan_settings(5).schedule.steps == 7
-    assert choose_learning_rate(1e9, 1.0, 4) == 4.0
+    assert PrivateTextOptions(1.0, 1e-5, 100, batch_size=30, epochs=2).plan_settings(5).plan.steps == 7
+    assert choose_learning_rate(dn.TrainingPlan("poisson", 10**9, 10**9, 1, 1.0, 1.0), 4) == 4.0
 
 
 @pytest.mark.parametrize(

@@ -34,7 +34,6 @@ from deniable.cli.options import (
     list_choices,
     make_option,
 )
-from deniable.cli.outcome import note_written
 from deniable.cli.progress import show_passes
 from deniable.cli.tables import TableFormat, encode_rows, parse_output_format
 from deniable.core.errors import InputError
@@ -128,7 +127,6 @@ def run_attack_text(
     attack_table = _AttackTable(word_space, rows, result, predictions)
     with open_outputs(output, force=force, owner_only=[output]) as (stream,):
         stream.write(encode_rows(attack_table.build_columns(), output_format))
-    note_written(output)
     typer.echo(f"{search} search, words by {describe_source(word_source)}; {_format_size(result)}")
     _report_attack(result, attack_table, examples)
 

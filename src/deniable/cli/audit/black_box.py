@@ -17,8 +17,8 @@ from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
-    from deniable.auditing.games import AuditMethod
-    from deniable.core.evidence import Verdict
+    from deniable.auditing.black_box import AuditMethod
+    from deniable.core.guarantees import Verdict
 
 DEFAULT_SECONDS = 600.0
 _MAXIMUM_SECONDS = 1e7

@@ -1,7 +1,9 @@
 """``deniable audit command``: an external program, sampled."""
 
 import shlex
-from typing import Annotated
+import subprocess
+from collections.abc import Callable, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -85,8 +87,6 @@ def _build_box(command: str, inputs: tuple[str, str], timeout: float, *, lines: 
     Raises:
         InputError: a command that cannot be parsed, or texts that make no pairs.
     """
-    from deniable.auditing.samplers import make_command_sampler
-
     try:
         arguments = shlex.split(command)
     except ValueError as error:
@@ -128,3 +128,51 @@ def _read_texts(argument: str) -> list[str]:
     if not texts:
         raise InputError(f"The input file {path!r} is empty: write one text a line.")
     return texts
+
+
+def make_command_sampler(
+    arguments: Sequence[str], *, timeout: float, line_by_line: bool = False
+) -> Callable[[Any], Any]:
+    """Return a sampler that runs an external program: text on standard input, text on standard output.
+
+    Args:
+        arguments: program and arguments; no shell.
+        timeout: seconds for one run.
+        line_by_line: the program answers line by line, so that one run serves many inputs; the sampler is
+            then a batched one.
+    """
+
+    def run_program(text: str) -> str:
+        try:
+            process = subprocess.run(  # noqa: S603 - running the user's program is the purpose
+                list(arguments),
+                input=text.encode(errors="surrogateescape"),
+                capture_output=True,
+                timeout=timeout,
+                check=False,
+            )
+        except subprocess.TimeoutExpired:
+            raise InputError(
+                f"The command {arguments[0]!r} did not end within {timeout:g} seconds: fix it, or raise --run-timeout."
+            ) from None
+        except OSError as error:
+            raise InputError(f"The command {arguments[0]!r} cannot be run: {error.strerror}.") from None
+        if process.returncode:
+            error_lines = process.stderr.decode(errors="replace").strip().splitlines()
+            last_line = f" ({shorten_text(error_lines[-1])})" if error_lines else ""
+            raise InputError(f"The command {arguments[0]!r} failed with exit code {process.returncode}{last_line}.")
+        output = process.stdout.decode(errors="surrogateescape")
+        if not output:
+            raise InputError(
+                f"The command {arguments[0]!r} wrote nothing for the input {shorten_text(repr(text))}: "
+                "an empty text is a line end."
+            )
+        return output
+
+    def run_lines(texts: Sequence[str]) -> list[str]:
+        answers = run_program("".join(f"{text}\n" for text in texts)).removesuffix("\n").split("\n")
+        if len(answers) != len(texts):
+            raise InputError(f"The command must answer each line by one line. Got {len(answers)} for {len(texts)}.")
+        return answers
+
+    return run_lines if line_by_line else (lambda text: run_program(f"{text}\n"))

@@ -21,10 +21,10 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
-    from deniable.core.evidence import Verdict
+    from deniable.core.guarantees import Verdict
     from deniable.space import Space
 
 _MECHANISMS_WITH_DELTA = frozenset({VerifiedMechanismName.GAUSSIAN, VerifiedMechanismName.ADEPT_GAUSSIAN})

@@ -1,6 +1,8 @@
 """``deniable audit outputs``: two files of recorded outputs."""
 
-from typing import Annotated
+import math
+from collections.abc import Callable, Mapping, Sequence
+from typing import Annotated, Any
 
 import typer
 
@@ -79,7 +81,6 @@ def _build_box(first: str, second: str) -> tuple[BlackBox, int]:
         InputError: a file cannot be read, or they have different numbers of outputs, or too few.
     """
     from deniable.auditing.black_box import MIN_SAMPLES
-    from deniable.auditing.samplers import count_usable_samples, make_replay_sampler
 
     first_outputs, second_outputs = read_outputs(first), read_outputs(second)
     has_blank_lines = any(isinstance(output, str) and not output for output in (*first_outputs, *second_outputs))
@@ -94,3 +95,31 @@ def _build_box(first: str, second: str) -> tuple[BlackBox, int]:
     x, x_prime = _INPUT_NAMES
     sampler = make_replay_sampler({x: first_outputs, x_prime: second_outputs})
     return BlackBox(f"{first} and {second}", {"sampler": sampler, "x": x, "x_prime": x_prime}), usable_count
+
+
+def make_replay_sampler(outputs: Mapping[str, Sequence[Any]]) -> Callable[[str], Any]:
+    """Return a sampler that hands out outputs drawn before, each once, in order, by the name of their input.
+
+    Raises:
+        InputError: when asked for more outputs than there are.
+    """
+    streams = {name: iter(outputs_of_input) for name, outputs_of_input in outputs.items()}
+
+    def sampler(name: str) -> Any:  # noqa: ANN401 - whatever was recorded
+        try:
+            return next(streams[name])
+        except StopIteration:
+            raise InputError(
+                f"Only {len(outputs[name])} outputs of {name!r} are there: ask for fewer samples."
+            ) from None
+
+    return sampler
+
+
+def count_usable_samples(count: int) -> int:
+    """Return how many of ``count`` outputs of each of two inputs an audit can be sure to find when it tosses coins.
+
+    Half of s samples come from each input, but for 6 standard deviations of the two thirds that are tossed.
+    """
+    spread = 6 * math.sqrt(2 / 3) / 2
+    return int((math.sqrt(spread**2 + 2 * count) - spread) ** 2)

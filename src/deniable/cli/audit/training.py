@@ -1,6 +1,7 @@
 """``deniable audit training``: a function that trains."""
 
 import contextlib
+import dataclasses
 import json
 import re
 import sys
@@ -27,7 +28,7 @@ from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
     from deniable.auditing.training.facts import TrainingFacts
-    from deniable.core.evidence import Verdict
+    from deniable.core.guarantees import Verdict
 
 _MAXIMUM_SECONDS = 1e7
 _SOURCE = "FILE|PACKAGE.MODULE:NAME"
@@ -185,21 +186,21 @@ def _audit(
 def _collect_facts(
     train: Callable[..., Any], records: list[Any], canaries: list[Any], options: dict[str, Any]
 ) -> "TrainingFacts":
-    """Return the facts; where batches depend on the number of records, those of two canaries in one place."""
-    from deniable.auditing.training.audit import state_training_claim
-    from deniable.auditing.training.facts import collect_training_facts
+    """Return the facts; where batches depend on the number of records, the movement of two canaries in one place."""
+    from deniable.auditing.training.facts import STEP_VERDICT, collect_training_facts
 
-    canary, seed = _take_one(canaries), options["seed"]
-    others = [options["other"]] if "other" in options else []
-    is_emptied = "other_is_empty" in options
-    guarantee = state_training_claim(
-        options["claim"], options["delta"], is_replaced=bool(others) and not is_emptied, is_emptied=is_emptied
-    )
-    if others:
-        return collect_training_facts(train, records, canary, guarantee, other=others[0], seed=seed)
-    facts = collect_training_facts(train, records, canary, guarantee, seed=seed)
-    if facts.movement is None and facts.plan is not None and len(canaries) > 1:
-        return collect_training_facts(train, records, canary, guarantee, other=canaries[1], seed=seed)
+    canary = _take_one(canaries)
+    facts = collect_training_facts(train, records, canary, **options)
+    if "other" not in options and facts.movement is None and facts.plan is not None and len(canaries) > 1:
+        # What a record does to the sum, and nothing else, is seen of these.
+        replaced = collect_training_facts(train, records, canary, other=canaries[1], **options)
+        verdicts = {name: verdict for name, verdict in replaced.verdicts.items() if name == STEP_VERDICT}
+        return dataclasses.replace(
+            facts,
+            movement=replaced.movement,
+            movement_note=replaced.movement_note,
+            verdicts=verdicts | facts.verdicts,
+        )
     return facts
 
 

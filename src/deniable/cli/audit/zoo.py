@@ -13,7 +13,7 @@ from deniable.cli.progress import show_passes
 from deniable.core.numbers import format_lower, format_upper
 
 if TYPE_CHECKING:
-    from deniable.core.evidence import Verdict
+    from deniable.core.guarantees import Verdict
     from deniable.published.entry import EntryVerdicts, ZooEntry
 
 _COLUMN_TITLES = (
@@ -72,7 +72,7 @@ def load_installed_entries(zoo: ZooName) -> "tuple[ZooEntry, ...]":
 
 def examine_zoo(zoo: ZooName, seed: int) -> "list[EntryVerdicts]":
     """Return the verdicts on every entry."""
-    from deniable.core.progress import get_progress_reporter, hide_progress
+    from deniable.core.parallel import get_progress_reporter, hide_progress
     from deniable.published.entry import examine_entry
 
     report, entries = get_progress_reporter(), load_installed_entries(zoo)

@@ -18,7 +18,7 @@ from deniable.cli.options import (
 )
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
-from deniable.core.progress import expect_passes
+from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
     from deniable.core.signatures import SignatureCheck
@@ -161,9 +161,7 @@ def _read_bounded(path: Path, kind: str, limit: int) -> bytes:
 
 def _write_page(path: str, page: str, *, force: bool) -> None:
     """Write a page, whole or not at all."""
-    from deniable.cli.outcome import note_written
     from deniable.core.files import open_outputs
 
     with open_outputs(path, force=force) as (stream,):
         stream.write(page.encode("utf-8", "backslashreplace"))
-    note_written(path)

@@ -20,7 +20,7 @@ def certify_rows_by_intervals(
     """Certify by interval bound propagation, and attack what is certified."""
     import numpy as np
 
-    from deniable.core.intervals import estimate_share
+    from deniable.measure.intervals import estimate_share
     from deniable.models.text.model import certify_by_intervals, measure_text_accuracy
 
     documents = rows.documents

@@ -8,7 +8,6 @@ import typer
 
 from deniable.cli.model_runs import encode_json
 from deniable.cli.options import CERTIFICATION_PANEL, OUTPUT_PANEL, make_option
-from deniable.cli.outcome import note_written
 from deniable.core.errors import InputError, check_positive
 from deniable.core.files import PIPE
 
@@ -134,6 +133,5 @@ def report_certification(lines: list[str], record: object, output: Path | None, 
     if output is not None:
         with open_outputs(str(output), force=force, owner_only=[str(output)]) as (stream,):
             stream.write(encode_json(record))
-        note_written(output)
     for line in lines:
         typer.echo(line, err=str(output) == PIPE)

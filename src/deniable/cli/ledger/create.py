@@ -33,13 +33,14 @@ def run_ledger_create(
 ) -> None:
     """Create a ledger of what each person has spent, and its key.
 
-    Each person has three accounts, which are never added together: metric epsilon of words (privatize), pure epsilon
-    of texts (rewrite), and epsilon at a delta (rewrite, synthesize, train). --budget is the cap of each. The key names
-    persons in the ledger, and noise follows from it: keep it apart from the database.
+    Each person has accounts that are never added together: metric epsilon of words, one for each metric (privatize),
+    pure epsilon of texts (rewrite), and epsilon at a delta (rewrite, synthesize, train). --budget is the cap of each.
+    The key names persons in the ledger, and noise follows from it: keep it apart from the database.
     """
     from deniable.core.errors import InputError
     from deniable.core.randomness import generate_key
-    from deniable.ledger.ledger import Ledger, create_ledger, find_key_path
+    from deniable.ledger.ledger import Ledger, create_ledger
+    from deniable.ledger.store import find_key_path
 
     key_path = Path(find_key_path(where, key_file))
     if Path(where).absolute() == key_path.absolute():

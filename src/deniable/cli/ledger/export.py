@@ -1,5 +1,6 @@
 """``deniable ledger export``: all totals as a table, for an audit or a backup that anybody can read."""
 
+import json
 from typing import Annotated
 
 import typer
@@ -27,17 +28,22 @@ def run_ledger_export(
 
     Persons stand in it as the ledger knows them, as keyed hashes.
     """
-    from deniable.cli.outcome import note_written
     from deniable.core.files import PIPE, check_outputs, open_outputs
-    from deniable.ledger.reading import encode_units
 
     ledger = open_ledger(where, key_file)
     check_outputs([output], list_ledger_files(where, key_file), force=force)
     with open_outputs(output, force=force, owner_only=[output]) as (stream,):
         rows = 0
         for units in ledger.list_units():
-            stream.write(encode_units(units))
+            row = {
+                "person": units.person.hex(),
+                "account": units.cost.account,
+                "charges": units.cells,
+                "units": units.units,
+                "amounts": [units.units * amount for amount in units.cost.amounts],
+                "release": dict(units.cost.facts),
+            }
+            stream.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
             rows += 1
     if output != PIPE:
-        note_written(output)
         typer.echo(f"wrote {rows:,} rows to {output}", err=True)

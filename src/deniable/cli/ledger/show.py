@@ -1,5 +1,6 @@
 """``deniable ledger show``: what was spent, by all persons or by one."""
 
+import dataclasses
 import json
 from typing import TYPE_CHECKING, Annotated
 
@@ -11,7 +12,7 @@ from deniable.cli.options import DATA_PANEL, JsonOption, make_option
 from deniable.core.errors import InputError, escape_unprintable, shorten_text
 
 if TYPE_CHECKING:
-    from deniable.ledger.reading import Account, Spending
+    from deniable.cli.ledger.spending import AccountSpending, Spending
 
 PersonNameOption = Annotated[
     str | None, make_option(DATA_PANEL, "--person", "Name of one person, as tables spell it.", metavar="NAME")
@@ -32,18 +33,18 @@ def run_ledger_show(
 
     The figures are for the owner only: they depend on who has texts in the private tables, and how many.
     """
+    from deniable.cli.ledger.spending import read_spending
     from deniable.core.identity import make_identity
-    from deniable.ledger.reading import read_spending
 
     if person is not None and make_identity(person) is None:
         raise InputError("--person is the name of a person. Got a blank one: give a name, or leave it out.")
     ledger = open_ledger(where, key_file)
     spending = read_spending(ledger, person)
     if as_json:
-        typer.echo(json.dumps(spending.to_dict(), indent=2))
+        typer.echo(json.dumps(dataclasses.asdict(spending), indent=2))
         return
     facts = ledger.facts
-    typer.echo(f"{ledger.shown_location} allows {ledger.describe_caps()}")
+    typer.echo(f"{ledger.shown_location} allows {ledger.facts.describe_caps()}")
     for line in _describe_spending(spending, facts.unit, person):
         typer.echo(line)
 
@@ -59,10 +60,10 @@ def _describe_spending(spending: "Spending", unit: str, person: str | None) -> l
         name, what = (_show_name(row.facts.get(key, default)) for key, default in _NAMES)
         epsilon = row.facts.get("epsilon")
         at = "" if epsilon is None else f" at epsilon {format_exact(epsilon)}"
-        lines.append(f"  {name}{at}: {row.cells:,} charged, {row.units:,} {what}s ({row.account})")
+        lines.append(f"  {name}{at}: {row.cells:,} charged, {row.units:,} {what}s ({_show_name(row.account)})")
     if spending.largest_loss is not None:
         lines.append(
-            "the metric account bounds a person's loss by its sum times the largest distance that a word moved; over "
+            "a metric account bounds a person's loss by its sum times the largest distance that a word moved; over "
             f"all distances, with the largest loss of a word, by {format_upper(spending.largest_loss)} nats"
         )
     return lines
@@ -73,12 +74,13 @@ def _show_name(name: str) -> str:
     return escape_unprintable(shorten_text(name, _MAX_NAME_LENGTH))
 
 
-def _describe_account(account: "Account", unit: str, *, is_one: bool) -> str:
+def _describe_account(account: "AccountSpending", unit: str, *, is_one: bool) -> str:
     """Return how far an account was spent."""
     from deniable.core.numbers import format_lower, format_upper
 
-    what = {"metric": "metric epsilon", "pure": "pure epsilon", "approximate": "epsilon at the ledger's delta"}
-    spent = f"{what[account.name]:<30} {format_upper(account.largest)} of {format_lower(account.cap)} spent"
+    what = {"pure": "pure epsilon", "approximate": "epsilon at the ledger's delta"}
+    name = what.get(account.name) or _show_name(account.name.replace(" ", " epsilon, ", 1))
+    spent = f"{name:<30} {format_upper(account.largest)} of {format_lower(account.cap)} spent"
     if is_one:
         return spent
     return f"{spent} by the {unit} who has spent most; {account.persons:,} {unit}s have spent some"

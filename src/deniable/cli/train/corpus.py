@@ -53,7 +53,7 @@ class RewritingCorpus:
 
     def _read_texts(self, path: Path, maximum_tokens: int) -> list[str]:
         from deniable.rewriting.tokens import truncate_text
-        from deniable.text.tokenization import split_tokens
+        from deniable.text.tokens import split_tokens
 
         cells = read_table_columns(str(path), [self.column], self.table_format)[self.column]
         if not cells:

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 from deniable.cli.building import build_space
 from deniable.cli.choices import MetricName
-from deniable.cli.model_runs import ModelFiles, ModelOutput, train_and_write
+from deniable.cli.model_runs import ModelFiles, ModelOutput, commit_to_data, train_and_write
 from deniable.cli.owner_remarks import describe_source_markup, warn_owner
 from deniable.cli.private_tables import (
     PrivateColumns,
@@ -164,7 +164,6 @@ def _build_documents(table: PrivateTable, classes: Sequence[str], space: "Space"
 
 def _describe_model(run: _Run, trained: "tuple[TextModel, PrivateTable]") -> ModelFiles:
     """Return the files of a model; what was measured on private rows goes to the owner alone."""
-    from deniable.learning.card import commit_to_data
     from deniable.models.text.card import build_private_text_card
     from deniable.models.text.prediction import SpacePredictor
 

@@ -6,7 +6,7 @@ from collections.abc import Collection, Iterable
 from typing import TYPE_CHECKING, Annotated
 
 from deniable.cli.choices import ImageKind, NetworkName
-from deniable.cli.model_runs import ModelFiles, ModelOutput, check_torch, train_and_write
+from deniable.cli.model_runs import ModelFiles, ModelOutput, check_torch, commit_to_data, train_and_write
 from deniable.cli.options import (
     MODEL_PANEL,
     PRIVACY_PANEL,
@@ -233,7 +233,6 @@ def _fit_model(
 
 def _describe_model(dataset: "ImageDataset", model: "ImageModel") -> ModelFiles:
     """Return the files of a trained model, with what tests say of it."""
-    from deniable.learning.card import commit_to_data
     from deniable.models.images.card import build_image_card
     from deniable.models.images.model import measure_image_accuracy
 

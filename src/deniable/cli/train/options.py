@@ -4,7 +4,7 @@ from pathlib import Path
 from typing import Annotated
 
 from deniable.cli.options import DATA_PANEL, MODEL_PANEL, OUTPUT_PANEL, PRIVACY_PANEL, TRAINING_PANEL, make_option
-from deniable.core.value_lists import parse_distinct_names
+from deniable.persons.value_lists import parse_distinct_names
 
 ModelOutputOption = Annotated[
     Path,

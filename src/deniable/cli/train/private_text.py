@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import typer
 
 from deniable.cli.charging import LedgerChoice, charge_table
-from deniable.cli.model_runs import ModelFiles, ModelOutput, translate_memory_errors
+from deniable.cli.model_runs import ModelFiles, ModelOutput, commit_to_data, translate_memory_errors
 from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted_words, warn_owner
 from deniable.cli.private_tables import (
     PrivateColumns,
@@ -255,7 +255,6 @@ def read_private_test_table(
 
 def _describe_classifier(classifier: "LinearClassifier", table: PrivateTable, test_table: PrivateTable) -> ModelFiles:
     """Return the files of a classifier; what was measured on private rows goes to the owner alone."""
-    from deniable.learning.card import commit_to_data
     from deniable.persons.card import build_linear_card
 
     owner_record: dict[str, Any] = dict(commit_to_data(table.fingerprint))
@@ -271,7 +270,7 @@ def describe_test_accuracy(predictor: "TextPredictor", test_table: PrivateTable)
 
     A text that the classifier cannot read counts as one of the first class.
     """
-    from deniable.core.intervals import estimate_share
+    from deniable.measure.intervals import estimate_share
 
     if not len(test_table):
         return "for you only: too few rows were held out to measure an accuracy", {}

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from deniable.cli.choices import TrainableMethodName
 from deniable.cli.labelled_tables import print_remarks
-from deniable.cli.model_runs import LossSteps, ModelFiles, ModelOutput, check_torch, train_and_write
+from deniable.cli.model_runs import LossSteps, ModelFiles, ModelOutput, check_torch, commit_to_data, train_and_write
 from deniable.cli.options import (
     MODEL_PANEL,
     DelimiterOption,
@@ -317,7 +317,6 @@ def _advise(left_seconds: float, *, is_quick: bool) -> str:
 
 def _describe_model(run: _RewriterRun, model: "Rewriter") -> ModelFiles:
     """Return the files of a trained model, with what tests say of it."""
-    from deniable.learning.card import commit_to_data
     from deniable.rewriting.card import build_rewriter_card
     from deniable.rewriting.model import measure_reconstruction
 

@@ -19,6 +19,7 @@ from deniable.cli.model_runs import (
     ModelFiles,
     ModelOutput,
     check_torch,
+    commit_to_data,
     train_and_write,
 )
 from deniable.cli.options import (
@@ -430,7 +431,6 @@ def _fit_model(run: _TextRun, checkpoint: "Checkpoint") -> "TextModel":
 
 def _describe_model(run: _TextRun, model: "TextModel") -> ModelFiles:
     """Return the files of a trained model, with what tests say of it."""
-    from deniable.learning.card import commit_to_data
     from deniable.models.text.card import build_text_card
     from deniable.models.text.model import certify_by_intervals, measure_text_accuracy
     from deniable.models.text.substitutions import Substitutions

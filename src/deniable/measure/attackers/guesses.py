@@ -13,8 +13,7 @@ from deniable.measure.attackers.surrogate import SurrogateLikelihood, fit_surrog
 from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
 from deniable.words.laws import ExponentialKernel, ExponentialLaw, Law
-from deniable.words.laws.kernel import compute_log_normalisers
-from deniable.words.laws.quadrature import MAX_QUADRATURE_POINTS
+from deniable.words.laws.tabulated import MAX_MATRIX_INPUTS
 
 _LEAST_PROBABILITY = 1e-300
 """Probabilities that quadrature computes as 0 are taken as this."""
@@ -51,10 +50,9 @@ def build_likelihood(
         workers: number of threads.
     """
     space, law = mechanism.space, mechanism.law
-    if isinstance(law, ExponentialLaw) and law.is_closed_form:
-        logs = compute_log_normalisers(space, law.kernel, workers)
-        return WordLikelihood(space, _build_exponential_logs(law.kernel, logs), is_exact=True)
-    if law.has_rows and space.point_count <= MAX_QUADRATURE_POINTS:
+    if isinstance(law, ExponentialLaw):
+        return WordLikelihood(space, _build_exponential_logs(law.kernel, law.log_normalisers), is_exact=True)
+    if law.has_rows and space.point_count <= MAX_MATRIX_INPUTS:
         try:
             return WordLikelihood(space, _build_table_logs(law, workers), is_exact=True)
         except NotTractable:

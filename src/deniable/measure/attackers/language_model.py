@@ -146,7 +146,7 @@ class LanguageModel:
 def number_texts(space: Space, texts: Sequence[str]) -> list[WordNumbers]:
     """Return texts as word numbers, tokenized as for the mechanisms; ``len(space)`` stands for unknown words."""
     lexer = Lexer(space, "draw", "lower", ())
-    return [number_words(space, lexed.words, lexed.unknown_positions) for lexed in map(lexer.lex, texts)]
+    return [number_words(space, lexed.words, np.flatnonzero(lexed.unknown_mask)) for lexed in map(lexer.lex, texts)]
 
 
 def number_words(space: Space, words: WordNumbers, stand_ins: npt.NDArray[np.intp] | BoolArray) -> WordNumbers:

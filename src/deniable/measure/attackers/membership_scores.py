@@ -10,8 +10,7 @@ import numpy.typing as npt
 from scipy import special
 
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, check_positive
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, check_positive, import_extra
 from deniable.measure.labels import BooleanMask
 
 _SHADOW_EPOCHS, _SHADOW_BATCH_SIZE = 20, 64

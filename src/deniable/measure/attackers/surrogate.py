@@ -18,7 +18,7 @@ from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.space.space import PointNumbers
 from deniable.words import WordMechanism
-from deniable.words.laws.outcomes import find_guessed_words
+from deniable.words.laws.tables import find_guessed_words
 
 _FITTING_DRAWS = 2_000
 """Number of draws that the surrogate is fitted to."""

@@ -8,9 +8,8 @@ from deniable.core.errors import InputError
 from deniable.measure.entities.sources import DetectedEntities, Detector, EntitySource, ListedWords, SourceCell
 from deniable.measure.entities.span_files import read_entity_file
 from deniable.measure.entities.spans import EntitySpan
-from deniable.text.batches import check_record_ids
+from deniable.text.batches import DEFAULT_COLUMN, check_record_ids
 from deniable.text.escapes import Escapes
-from deniable.text.release import DEFAULT_COLUMN
 
 LabelledTexts = list[list[EntitySpan]]
 """The spans of each of R texts."""

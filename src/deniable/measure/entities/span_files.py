@@ -12,7 +12,7 @@ from deniable.core.identity import make_identity
 from deniable.measure.entities.fit import SpanFit
 from deniable.measure.entities.sources import EntitySource, ListedWords, SourceCell
 from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, build_span, check_end, find_overlap
-from deniable.text.escapes import Escapes, locate_decoded
+from deniable.text.escapes import REFERENCE, Escapes, decode_reference
 from deniable.text.tables import detect_table_format
 
 _FORM = 'write {"row": 0, "start": 5, "end": 9, "kind": "PERSON"}, or {"row": 0, "entities": [[5, 9, "PERSON"]]}'
@@ -277,3 +277,26 @@ def _read_spans(location: str, fields: dict[str, Any]) -> list[tuple[object, obj
 
 def _show(reference: int | str) -> str:
     return shorten_text(repr(reference)) if isinstance(reference, str) else f"{reference}"
+
+
+def locate_decoded(text: str, escapes: Escapes | None, position: int, *, is_end: bool) -> int:
+    """Return where a position of a text stands in the text that `decode_escapes` returns.
+
+    Args:
+        text: as it is before entities are decoded.
+        escapes: see `decode_escapes`.
+        position: of a character, or behind the last one.
+        is_end: within an entity, whether its end is meant, not its start.
+    """
+    if escapes is None:
+        return position
+    place = position
+    for match in REFERENCE.finditer(text):
+        if match.start() >= position:
+            break
+        decoded_length = len(decode_reference(match))
+        if match.end() <= position:
+            place += decoded_length - len(match[0])
+        else:
+            place += match.start() - position + (decoded_length if is_end else 0)
+    return place

@@ -13,8 +13,8 @@ import numpy as np
 
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share
 from deniable.measure.entities.spans import SPAN_FIELDS, EntitySpan, LocatedWords, build_span, check_end
+from deniable.measure.intervals import Estimate, estimate_clustered_mean, estimate_clustered_share
 from deniable.space import Space
 from deniable.text.batches import PrivatizedBatch
 

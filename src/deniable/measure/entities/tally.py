@@ -10,7 +10,7 @@ from deniable.core.arrays import BoolArray
 from deniable.measure.entities.sources import EntitySource, SourceCell
 from deniable.measure.entities.spans import EntitySpan, LocatedWords
 from deniable.space.grammar import fold_word, is_clitic
-from deniable.text.batches import PrivatizedBatch, TextCell
+from deniable.text.batches import CellBatch, PrivatizedBatch
 from deniable.text.escapes import decode_escapes
 from deniable.text.release import Release
 from deniable.text.tokens import Lexer
@@ -106,28 +106,28 @@ class EntityWatcher:
         self._rows = 0
         self._find_survivors = _make_survivor_finder(release.lexer)
 
-    def see_rows(self, rows: Sequence[Sequence[TextCell]], batch: PrivatizedBatch) -> None:
+    def see_rows(self, cells: CellBatch, batch: PrivatizedBatch) -> None:
         """Count the entities of rows.
 
         Args:
-            rows: the released cells of each row, in the order of the table.
-            batch: what became of them, cell after cell.
+            cells: the released cells of rows, in the order of the table.
+            batch: what became of them.
 
         Raises:
             InputError: see `EntitySource.find_spans`.
         """
         is_changed = batch.changed_mask
-        cells = ((row, cell) for row, row_cells in enumerate(rows, self._rows) for cell in row_cells)
-        for number, (row, cell) in enumerate(cells):
-            record_id = cell.record_id if self._has_ids else None
-            source_cell = SourceCell(row, record_id, cell.column, cell.text)
+        rows = (cells.rows + self._rows).tolist()
+        places = zip(rows, cells.record_ids, cells.columns, cells.texts.decode_all(), strict=True)
+        for number, (row, record_id, column, private_text) in enumerate(places):
+            source_cell = SourceCell(row, record_id if self._has_ids else None, column, private_text)
             spans = self._source.find_spans(source_cell, self._release.unescape)
             if spans:
-                text = decode_escapes(cell.text, self._release.unescape)
+                text = decode_escapes(private_text, self._release.unescape)
                 located = LocatedWords.of(self._release.mechanism.space.split_words(text))
                 start, end = batch.offsets[number : number + 2].tolist()
                 self.tally.count(located, spans, self._find_survivors(located.spellings, is_changed[start:end]))
-        self._rows += len(rows)
+        self._rows += cells.row_count
 
     def finish(self) -> None:
         """Raise `InputError` where a label belongs to no text that was seen."""

@@ -6,8 +6,8 @@ import itertools
 from collections.abc import Iterator, Sequence
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate
 from deniable.core.numbers import as_percent, format_exact, format_upper, round_down
+from deniable.measure.intervals import Estimate
 from deniable.measure.utility import UtilityResult
 
 _MAX_UNEXPLORED_RATIO = 1.25

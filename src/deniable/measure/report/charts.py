@@ -9,8 +9,8 @@ import math
 from collections.abc import Sequence
 from html import escape
 
-from deniable.core.intervals import Estimate
 from deniable.core.numbers import format_exact
+from deniable.measure.intervals import Estimate
 
 LETTER_WIDTH = 6.4
 """Maximum width of a letter in user units, for the space that a label takes."""

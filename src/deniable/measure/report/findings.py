@@ -5,11 +5,10 @@ from typing import Any, Self
 
 import numpy as np
 
-from deniable.core.evidence import encode_nonfinite_numbers
-from deniable.core.guarantees import Status
-from deniable.core.intervals import Estimate
+from deniable.core.guarantees import Status, encode_nonfinite_numbers
 from deniable.measure.authorship import AuthorshipResult
 from deniable.measure.entities.survival import EntitySurvival
+from deniable.measure.intervals import Estimate
 from deniable.measure.recovery import RecoveryResult
 from deniable.measure.report.advice import Advice, EpsilonFigures
 from deniable.measure.report.examples import RowExample

@@ -5,8 +5,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra, make_parameter_error
 from deniable.measure.authorship import select_attackable_rows
 from deniable.measure.classifiers import build_classifier
 from deniable.measure.labels import ClassCodes, ClassLabels, RowNumbers, encode_labels, stratified_folds

@@ -5,9 +5,9 @@ from importlib import resources
 from typing import TYPE_CHECKING
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, as_exact_estimate
 from deniable.core.numbers import as_percent, format_exact, format_lower, format_upper, format_upper_percent
 from deniable.measure.entities.survival import EntityFigures
+from deniable.measure.intervals import Estimate, as_exact_estimate
 from deniable.measure.report.charts import ChartPoint, ChartSeries, LineChart, draw_chart
 from deniable.measure.report.findings import EpsilonResult, SurveyResult
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
@@ -51,7 +51,7 @@ def make_environment() -> "Environment":
         InputError: jinja2 is not installed.
     """
     try:
-        from jinja2 import DictLoader, Environment, StrictUndefined  # noqa: PLC0415 - an extra
+        from jinja2 import DictLoader, Environment, StrictUndefined
     except ImportError:
         raise InputError("The report needs jinja2, which is missing: install deniable[measure].") from None
     environment = Environment(

@@ -5,9 +5,9 @@ from collections.abc import Sequence
 import numpy as np
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, as_exact_estimate, estimate_share
 from deniable.measure.attackers.language_model import WordNumbers
 from deniable.measure.authorship import AuthorshipResult, measure_authorship
+from deniable.measure.batches import select_texts
 from deniable.measure.contextual_recovery import (
     fit_weighted_language_model,
     measure_contextual_recovery,
@@ -15,6 +15,7 @@ from deniable.measure.contextual_recovery import (
 )
 from deniable.measure.entities.labelling import LabelledTexts
 from deniable.measure.entities.survival import EntitySurvival, measure_entities
+from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_share
 from deniable.measure.labels import RowNumbers
 from deniable.measure.membership import measure_membership
 from deniable.measure.recovery import RecoveryResult, measure_recovery, simulate_recovery
@@ -78,7 +79,7 @@ def attack_words(
     seed: int,
 ) -> tuple[RecoveryResult, RecoveryResult | None]:
     """Return the recovery of single words, and that of words in context; None where there are no texts to train on."""
-    attacked_batch = batch.select(rows)
+    attacked_batch = select_texts(batch, rows)
     single_word_result = measure_recovery(mechanism, attacked_batch, prior=prior, seed=seed)
     if attacker_texts is not None:
         model, weight = fit_weighted_language_model(mechanism, attacker_texts, seed=seed)

@@ -12,8 +12,7 @@ from typing import Any
 import numpy as np
 
 from deniable import __version__
-from deniable.core.errors import InputError
-from deniable.core.extras import import_extra
+from deniable.core.errors import InputError, import_extra
 from deniable.core.numbers import format_exact
 from deniable.core.parallel import count_cores
 from deniable.measure.attackers.language_model import WordNumbers, number_texts

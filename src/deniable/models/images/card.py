@@ -2,12 +2,11 @@
 
 import dataclasses
 
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import PROVED_IDEAL, is_proved
-from deniable.core.intervals import Estimate
+from deniable.core.guarantees import PROVED_IDEAL, is_proved, limit_status
 from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import build_card, describe_protection, make_share_fact
+from deniable.learning.artifact import build_card, describe_data, describe_protection, make_share_fact
+from deniable.measure.intervals import Estimate
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import ImageDataset
 from deniable.models.images.model import ImageModel
@@ -34,7 +33,7 @@ def build_image_card(
     Args:
         model: trained.
         data: what it was trained on.
-        commitment: to that data, see `deniable.learning.card.commit_to_data`.
+        commitment: to that data, see `deniable.cli.model_runs.commit_to_data`.
         accuracy: on the test images.
         curve: of certified accuracy on test images; None for a model without a certificate.
     """
@@ -43,14 +42,12 @@ def build_image_card(
     return build_card(
         model.trainer,
         "an image model",
-        protection=_describe_protection(model, public_seed=public_seed),
-        training=(
+        model_facts=(),
+        sections=(
+            Section("training records", _describe_protection(model, public_seed=public_seed)),
             Section("accounting", make_facts(accounting)),
             Section("options", make_facts(model.facts.get("options", {}))),
-        ),
-        data=_describe_data(data),
-        commitment=commitment,
-        results=(
+            describe_data(commitment, *_list_data_facts(data)),
             Section("", (make_share_fact("clean accuracy", accuracy, "on the test images"),)),
             _describe_certificate(model, curve),
         ),
@@ -80,7 +77,7 @@ def _describe_protection(model: ImageModel, *, public_seed: bool) -> tuple[Fact,
     return describe_protection(guarantee, model.verdict)
 
 
-def _describe_data(data: ImageDataset) -> tuple[Fact, ...]:
+def _list_data_facts(data: ImageDataset) -> tuple[Fact, ...]:
     is_declared = data.declaration.classes is not None
     shape = list(data.train.pixels.shape[1:])
     return (

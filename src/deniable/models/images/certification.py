@@ -8,8 +8,8 @@ import torch
 from torch import Tensor
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate
-from deniable.core.progress import get_progress_reporter
+from deniable.core.parallel import get_progress_reporter
+from deniable.measure.intervals import Estimate
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import NetworkNoise, NetworkNoiseLaw
 from deniable.models.images.robustness import CertifiedImage, RobustnessCertificate

@@ -207,7 +207,7 @@ def _decode_image(member: ImageFile) -> tuple[PixelArray, str]:
 
 def _import_pillow() -> Any:  # noqa: ANN401 - a module
     try:
-        from PIL import Image  # noqa: PLC0415 - an extra
+        from PIL import Image
     except ImportError:
         raise InputError("Reading .png and .jpg needs pillow, which is missing: install deniable[train].") from None
     return Image

@@ -7,10 +7,9 @@ import torch
 from torch import Tensor
 
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP, PureDP
-from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.guarantees import Guarantee, Verdict
 from deniable.learning.artifact import Artifact, check_weight_shapes, load_weights, reraise_corrupt_file
+from deniable.measure.intervals import Estimate, estimate_share
 from deniable.models.images.certificates import encode_choices, rebuild_certificate
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
 from deniable.models.images.networks import (
@@ -49,7 +48,7 @@ class ImageModel:
     architecture: ImageArchitecture
     network: ImageNetwork
     noises: tuple[NetworkNoise, ...]
-    guarantee: PureDP | ApproxDP | None
+    guarantee: Guarantee | None
     verdict: Verdict | None
     certificate: RobustnessCertificate | None
     facts: dict[str, Any]

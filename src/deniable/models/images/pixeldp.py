@@ -17,6 +17,7 @@ from typing import ClassVar, Literal, Self
 import numpy as np
 from scipy import optimize
 
+from deniable.accounting.gaussian import compute_noise_ratio
 from deniable.core.errors import InputError, check_positive, make_parameter_error
 from deniable.core.guarantees import PROVED_IDEAL, Status
 from deniable.models.images.layer_noise import PixelFirstLayer, compute_equivalent_gaussian_scale
@@ -29,7 +30,6 @@ from deniable.models.shared.intervals import (
     select_class,
 )
 from deniable.models.shared.tally import PredictionTally
-from deniable.vectors.gaussian import compute_noise_ratio
 
 NoiseCalibration = Literal["gaussian", "analytic"]
 RatioFormula = Callable[[float, float], float]

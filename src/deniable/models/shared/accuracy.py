@@ -3,7 +3,7 @@
 from collections.abc import Sequence
 
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 
 
 def measure_certified_accuracy(

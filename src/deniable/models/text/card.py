@@ -2,9 +2,9 @@
 
 import dataclasses
 
-from deniable.core.intervals import Estimate, estimate_share
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.card import build_card, describe_protection, make_share_fact
+from deniable.learning.artifact import NO_GUARANTEE, build_card, describe_data, describe_protection, make_share_fact
+from deniable.measure.intervals import Estimate, estimate_share
 from deniable.models.text.documents import Documents
 from deniable.models.text.model import TextModel, describe_source
 from deniable.models.text.substitutions import SubstituteSource
@@ -45,7 +45,7 @@ def build_text_card(
         model: trained.
         train: what it was trained on.
         test: what it was tested on.
-        commitment: to the data, see `deniable.learning.card.commit_to_data`.
+        commitment: to the data, see `deniable.cli.model_runs.commit_to_data`.
         accuracy: on the test documents.
         certified_count: test documents that are right whatever substitutes replace their words; None where no
             substitution sets were given.
@@ -61,17 +61,18 @@ def build_text_card(
             Fact("steps", model.facts["steps"], text=f"{model.facts['steps']:,}"),
             Fact("public seed", model.facts["seed"]),
         ),
-        training=(Section("options", make_facts(options)),),
-        data=(
-            Fact("training texts", len(train), text=f"{len(train):,}"),
-            Fact("test texts", len(test), text=f"{len(test):,}"),
-            Fact("classes", list(model.classes), text=", ".join(model.classes)),
-            Fact("pairs", model.pairs),
-            Fact("space", model.space_source, "words that it lacks are left out"),
-            Fact("space fingerprint", model.space_fingerprint),
-        ),
-        commitment=commitment,
-        results=(
+        sections=(
+            Section("training records", NO_GUARANTEE),
+            Section("options", make_facts(options)),
+            describe_data(
+                commitment,
+                Fact("training texts", len(train), text=f"{len(train):,}"),
+                Fact("test texts", len(test), text=f"{len(test):,}"),
+                Fact("classes", list(model.classes), text=", ".join(model.classes)),
+                Fact("pairs", model.pairs),
+                Fact("space", model.space_source, "words that it lacks are left out"),
+                Fact("space fingerprint", model.space_fingerprint),
+            ),
             Section(
                 "",
                 (
@@ -91,25 +92,26 @@ def build_private_text_card(model: TextModel, commitment: str) -> Report:
 
     Args:
         model: trained by DP-SGD.
-        commitment: to the data, see `deniable.learning.card.commit_to_data`.
+        commitment: to the data, see `deniable.cli.model_runs.commit_to_data`.
     """
     facts, chosen = model.facts, model.facts["epsilon chosen"]
+    protection = describe_protection(model.guarantee, model.verdict)
     return build_card(
         model.name,
         "a classifier of texts",
-        protection=(*describe_protection(model.guarantee, model.verdict), Fact("epsilon chosen", chosen)),
-        training=(
+        model_facts=(),
+        sections=(
+            Section("training records", (*protection, Fact("epsilon chosen", chosen))),
             Section("accounting", make_facts(facts["accounting"])),
             Section("options", make_facts(facts["options"])),
+            describe_data(
+                commitment,
+                Fact("places", facts["places"], _PLACES_NOTE, f"{facts['places']:,}"),
+                Fact("classes", list(model.classes), text=", ".join(model.classes)),
+                Fact("space", model.space_source, "a text is the mean of its words' vectors; other words are left out"),
+                Fact("space fingerprint", model.space_fingerprint),
+            ),
         ),
-        data=(
-            Fact("places", facts["places"], _PLACES_NOTE, f"{facts['places']:,}"),
-            Fact("classes", list(model.classes), text=", ".join(model.classes)),
-            Fact("space", model.space_source, "a text is the mean of its words' vectors; other words are left out"),
-            Fact("space fingerprint", model.space_fingerprint),
-        ),
-        commitment=commitment,
-        results=(),
         not_protected=[*([CHOICE_DISCLOSURE] if chosen == CHOSEN_FROM_DATA else []), *_NOT_PROTECTED_BY_DP_SGD],
     )
 

@@ -10,9 +10,7 @@ import numpy as np
 import torch
 
 from deniable.core.errors import InputError, make_parameter_error, shorten_text
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ApproxDP
-from deniable.core.intervals import Estimate, estimate_share
+from deniable.core.guarantees import Guarantee, Verdict
 from deniable.core.numbers import format_exact
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import (
@@ -23,6 +21,7 @@ from deniable.learning.artifact import (
     reraise_corrupt_file,
 )
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.measure.intervals import Estimate, estimate_share
 from deniable.models.text.documents import Documents, RowIndices
 from deniable.models.text.networks import TEXT_NETWORKS, build_text_network, select_text_network
 from deniable.models.text.networks.base import TextNetwork, make_text_batch
@@ -61,7 +60,7 @@ class TextModel:
     space_fingerprint: str
     space_source: str
     facts: dict[str, Any]
-    guarantee: ApproxDP | None = None
+    guarantee: Guarantee | None = None
     verdict: Verdict | None = None
 
     def to_artifact(self) -> Artifact:

@@ -9,15 +9,11 @@ import numpy as np
 import torch
 from torch import Tensor
 
+from deniable.accounting.planning import build_training_verdict, describe_accounting, plan_training
+from deniable.accounting.training import TrainingPlan
 from deniable.core.errors import InputError, check_count, check_number_within, check_positive
 from deniable.core.guarantees import EMPTY_PLACE
 from deniable.core.randomness import generate_key, make_generator
-from deniable.learning.accounting import (
-    build_dp_sgd_guarantee,
-    build_dp_sgd_verdict,
-    describe_accounting,
-    plan_schedule,
-)
 from deniable.learning.clipping import EMPTY_LABEL
 from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings
 from deniable.learning.loop import Checkpoint, run_training
@@ -78,22 +74,21 @@ class PrivateTextOptions:
         """
         batch_size = self.batch_size or min(self.places, _DEFAULT_BATCH_SIZE)
         steps = _DEFAULT_STEPS if self.epochs is None else math.ceil(self.epochs * self.places / batch_size)
-        schedule, multiplier = plan_schedule(self.places, batch_size, steps, self.epsilon, self.delta)
-        rate = self.learning_rate or choose_learning_rate(schedule.rate * self.places, multiplier, dimensions)
-        return DPSGDSettings(schedule, multiplier, self.clip, rate, _AVERAGING_DECAY)
+        plan = plan_training(self.places, batch_size, steps, self.epsilon, self.delta, clip=self.clip)
+        rate = self.learning_rate or choose_learning_rate(plan, dimensions)
+        return DPSGDSettings(plan, rate, _AVERAGING_DECAY)
 
 
-def choose_learning_rate(batch_size: float, multiplier: float, dimensions: int) -> float:
+def choose_learning_rate(plan: TrainingPlan, dimensions: int) -> float:
     """Return a learning rate at which the noise of a step moves the weights of a class by about 1/2, at most 4.
 
     It was chosen on film reviews of IMDB, some of its test reviews among them.
 
     Args:
-        batch_size: expected number of places in a batch.
-        multiplier: noise per unit of the clipping norm.
+        plan: expected number of places in a batch, and noise.
         dimensions: d, of the vectors; the noise on the weights of a class has norm sqrt(d) times that of one.
     """
-    return min(_MAX_LEARNING_RATE, batch_size / (2 * multiplier * math.sqrt(dimensions)))
+    return min(_MAX_LEARNING_RATE, plan.rate * plan.records / (2 * plan.noise_multiplier * math.sqrt(dimensions)))
 
 
 def fit_private_text_model(
@@ -149,7 +144,7 @@ def _build_model(
     settings: DPSGDSettings,
 ) -> TextModel:
     """Return a trained network with what it guarantees; ``space`` is its fingerprint and its source."""
-    guarantee = build_dp_sgd_guarantee(settings.schedule, settings.noise_multiplier, options.delta, EMPTY_PLACE)
+    verdict = build_training_verdict(settings.plan, options.delta, EMPTY_PLACE)
     return TextModel(
         PRIVATE_TEXT_KIND,
         network,
@@ -158,8 +153,8 @@ def _build_model(
         space_fingerprint=space[0],
         space_source=space[1],
         facts=_describe_run(options, settings),
-        guarantee=guarantee,
-        verdict=build_dp_sgd_verdict(guarantee),
+        guarantee=verdict.guarantee,
+        verdict=verdict,
     )
 
 
@@ -204,12 +199,11 @@ def fill_places(network: FrozenMean, documents: Documents, places: int, key: byt
 
 def _describe_run(options: PrivateTextOptions, settings: DPSGDSettings) -> dict[str, Any]:
     """Return the public facts of a run, as JSON values: no number of records is among them."""
-    schedule = settings.schedule
     return {
         "places": options.places,
-        "accounting": describe_accounting(schedule, settings.noise_multiplier, options.clip, options.delta),
+        "accounting": describe_accounting(settings.plan, options.delta),
         "options": {
-            "expected batch size": schedule.rate * options.places,
+            "expected batch size": settings.plan.rate * options.places,
             "learning rate": settings.learning_rate,
             "averaging decay": settings.averaging_decay,
         },

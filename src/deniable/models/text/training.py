@@ -9,8 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError, check_count, check_number_within, make_parameter_error
-from deniable.learning.adam import AdamRun
-from deniable.learning.batches import LengthBucketSampler
+from deniable.learning.loop import AdamRun, LengthBucketSampler
 from deniable.models.text.documents import Documents, concatenate_texts
 from deniable.models.text.networks.base import TextBatch, TextNetwork, make_text_batch
 from deniable.models.text.substitutions import SubstituteSource, Substitutions, draw_copies

@@ -21,7 +21,7 @@ from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError, check_count, check_positive
 from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
-from deniable.text.tokenization import split_tokens
+from deniable.text.tokens import split_tokens
 
 STRENGTH = 2.0
 """Power of the classifier's probability with which sentences are drawn."""

@@ -22,6 +22,7 @@ import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import check_count
+from deniable.core.numbers import bisect
 from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.persons.generators.knowledge import (
     ReleasedKnowledge,
@@ -69,17 +70,17 @@ def find_strength(
     scale = math.sqrt(float(np.mean(log_weights**2)))
     if scale == 0:
         return 0.0
-    low, high = 0.0, min(_LARGEST_MEAN_WEIGHT / scale, MAX_LOG_WEIGHT / float(np.abs(log_weights).max()))
+    top = min(_LARGEST_MEAN_WEIGHT / scale, MAX_LOG_WEIGHT / float(np.abs(log_weights).max()))
     codes = knowledge.draw_codes(_TRIAL_TEXTS, generator)
-    for _ in range(_TRIALS):
-        middle = (low + high) / 2
-        drafts = _write_drafts(knowledge, model, middle * log_weights, codes, generator)
+
+    def is_enough(strength: float) -> bool:
+        drafts = _write_drafts(knowledge, model, strength * log_weights, codes, generator)
         probabilities = balance_probabilities(
             knowledge.classifier.predict_probabilities(drafts), knowledge.class_shares
         )
-        is_enough = np.mean(probabilities.argmax(axis=1) == codes) >= AGREEMENT
-        low, high = (low, middle) if is_enough else (middle, high)
-    return (low + high) / 2
+        return bool(np.mean(probabilities.argmax(axis=1) == codes) >= AGREEMENT)
+
+    return sum(bisect(is_enough, 0.0, top, steps=_TRIALS)) / 2
 
 
 def _look_up_weights(knowledge: ReleasedKnowledge, model: InterpolatedModel) -> FloatArray:

@@ -2,7 +2,7 @@
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
 from deniable.published.adept.mechanism import ADePT
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 

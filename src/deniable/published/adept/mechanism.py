@@ -1,6 +1,6 @@
 """ADePT's mechanism as published: Laplace noise for the wrong sensitivity (Krishna et al. 2021; Habernal 2021)."""
 
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import Guarantee
 from deniable.vectors.domains import L2Ball
 from deniable.vectors.laplace import Laplace
 
@@ -37,13 +37,13 @@ class ADePT(Laplace):
         super().__init__(epsilon=epsilon, domain=L2Ball(radius), seed=seed)
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> Guarantee:
         """The epsilon of the paper for rows of any n, refuted: it is true of n = 1 only, as `dn.verify` says there."""
         source = (
             "claimed by Krishna et al. 2021, Theorem 1; refuted by Habernal 2021 (When differential privacy meets "
             "NLP), Theorem 5.1: the true loss in n dimensions is epsilon*sqrt(n)"
         )
-        return PureDP(self.epsilon, source, "refuted")
+        return Guarantee(self.epsilon, source, "refuted")
 
     def sensitivity(self, n: int) -> float:
         """Return the paper's false sensitivity: 2 C, whatever n (Habernal 2021, Theorem 3.2)."""

@@ -6,7 +6,7 @@ from collections.abc import Callable
 
 import numpy as np
 
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
 from deniable.core.numbers import format_exact
 from deniable.learning.loop import build_with_seed
 from deniable.published.adept.method import make_adept_method

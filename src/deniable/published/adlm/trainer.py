@@ -5,10 +5,9 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import REPLACED_RECORD, PureDP
+from deniable.core.guarantees import REPLACED_RECORD, Guarantee, Verdict
 from deniable.core.randomness import make_generator
-from deniable.learning.adam import AdamRun
+from deniable.learning.loop import AdamRun
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import (
     ImageArchitecture,
@@ -87,7 +86,7 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     def forward_with_noise(images: Tensor) -> Tensor:
         return compute_noisy_scores(network, images.to(task.device), noises, torch.Generator(task.device))
 
-    guarantee = PureDP(epsilon, "Phan et al. 2017, Theorem 1", "claimed", adjacency=REPLACED_RECORD)
+    guarantee = Guarantee(epsilon, "Phan et al. 2017, Theorem 1", "claimed", adjacency=REPLACED_RECORD)
 
     def build_model() -> ImageModel:
         recompute_batch_statistics(network, forward_with_noise, torch.split(task.images.pixels, batch_size))
@@ -140,17 +139,11 @@ def _compute_relevance(task: ImageTrainingTask) -> Tensor:
     return total / len(task.images.labels)
 
 
-def _build_undecided_verdict(guarantee: PureDP) -> Verdict:
+def _build_undecided_verdict(guarantee: Guarantee) -> Verdict:
     return Verdict(
         guarantee=guarantee,
         status="undecided",
-        epsilon=float("inf"),
-        lower_bound=0.0,
-        confidence=1.0,
-        samples=0,
-        witness=None,
         method="no proof: its theorem is about sums over a batch, while training reads images that share one noise",
-        seconds=0.0,
     )
 
 

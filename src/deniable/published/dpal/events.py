@@ -5,6 +5,8 @@ import math
 
 from scipy import stats
 
+from deniable.core.numbers import bisect
+
 _DETECTION_POWER = 0.9
 _MAX_EPSILON = 1e3
 _BISECTION_STEPS = 40
@@ -59,13 +61,7 @@ class EventCounts:
             false_hits = int(stats.binom.ppf(tail, self.false_trials, 1 - success_probability))
             return _bound_epsilon(hits, self.trials, false_hits, self.false_trials, alpha, 0.0) > claim
 
-        if not is_refuted(_MAX_EPSILON):
-            return math.inf
-        low, high = claim, _MAX_EPSILON
-        for _ in range(_BISECTION_STEPS):
-            middle = (low + high) / 2
-            low, high = (low, middle) if is_refuted(middle) else (middle, high)
-        return high
+        return bisect(is_refuted, claim, _MAX_EPSILON, limit=_MAX_EPSILON, steps=_BISECTION_STEPS)[1]
 
 
 def _bound_epsilon(hits: int, trials: int, false_hits: int, false_trials: int, alpha: float, delta: float) -> float:

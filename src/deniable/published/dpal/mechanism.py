@@ -19,8 +19,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.guarantees import REPLACED_RECORD, PureDP
+from deniable.core.guarantees import REPLACED_RECORD, Guarantee, Verdict, Witness
 from deniable.core.numbers import format_exact, format_upper
 from deniable.published.noise import TensorShape, draw_laplace_noise
 
@@ -257,9 +256,9 @@ def limit_kernel_norms(kernels: Tensor, norm: float) -> Tensor:
     return kernels * (norm / kernel_norms.clamp(min=torch.finfo(kernels.dtype).tiny)).clamp(max=1)[:, None, None, None]
 
 
-def build_refuted_guarantee(budget: DPALBudget) -> PureDP:
+def build_refuted_guarantee(budget: DPALBudget) -> Guarantee:
     """Return what Theorem 4 claims of the training records."""
-    return PureDP(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted", adjacency=REPLACED_RECORD)
+    return Guarantee(budget.eps_t, "Phan et al. 2020, Theorem 4", "refuted", adjacency=REPLACED_RECORD)
 
 
 def build_refuted_verdict(budget: DPALBudget) -> Verdict:
@@ -280,12 +279,8 @@ def build_refuted_verdict(budget: DPALBudget) -> Verdict:
     return Verdict(
         guarantee=build_refuted_guarantee(budget),
         status="refuted",
-        epsilon=math.inf,
         lower_bound=math.inf,
-        confidence=1.0,
-        samples=0,
         witness=witness,
         method=f"by law of the perturbed images, of which {format_upper(budget.input_claim)} is claimed (Lemma 3); "
         "see the study dpal-audit",
-        seconds=0.0,
     )

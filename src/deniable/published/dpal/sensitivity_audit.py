@@ -11,7 +11,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import make_parameter_error
-from deniable.core.intervals import Estimate, estimate_share
+from deniable.measure.intervals import Estimate, estimate_share
 from deniable.published.dpal.events import EventCounts
 from deniable.published.dpal.image_audit import flatten_to_signed_pixels
 from deniable.published.dpal.mechanism import DPALBudget
@@ -59,7 +59,7 @@ def audit_sensitivity(budget: DPALBudget, *, pixels: int = 784, delta: float = 1
     Raises:
         InputError: a delta outside (0, 1), or no pixels.
     """
-    from dp_accounting.pld import privacy_loss_distribution as pld  # noqa: PLC0415 - 0.5 s that no other audit needs
+    from dp_accounting.pld import privacy_loss_distribution as pld
 
     if not 0 < delta < 1:
         raise make_parameter_error("sensitivity", "delta", "a float in (0, 1)", delta)

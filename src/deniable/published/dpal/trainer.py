@@ -9,7 +9,7 @@ from torch.nn import functional
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 from deniable.core.randomness import make_generator
-from deniable.learning.adam import AdamRun
+from deniable.learning.loop import AdamRun
 from deniable.models.images.attacks import i_fgsm, mim, pgd
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import (

@@ -2,7 +2,6 @@
 
 import dataclasses
 import functools
-import math
 import time
 from collections.abc import Callable
 
@@ -10,9 +9,8 @@ import numpy as np
 import torch
 from torch import Tensor
 
-from deniable.core.evidence import Verdict, Witness
-from deniable.core.extras import import_extra
-from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, PureDP, Status
+from deniable.core.errors import import_extra
+from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, Guarantee, Status, Verdict, Witness
 from deniable.core.numbers import format_exact, format_upper, round_down
 from deniable.published.dpal.events import EventCounts
 from deniable.published.dpal.image_audit import audit_differences, audit_image_recovery
@@ -60,16 +58,26 @@ def _judge_event(
     )
 
 
-def _state_claim(epsilon: float, adjacency: str) -> PureDP:
-    return PureDP(epsilon, "Phan et al. 2020", "claimed", adjacency=adjacency)
+def _state_claim(epsilon: float, adjacency: str) -> Guarantee:
+    return Guarantee(epsilon, "Phan et al. 2020", "claimed", adjacency=adjacency)
 
 
 def _build_audit_verdict(
-    guarantee: PureDP, bound: float, samples: int, witness: Witness, method: str, start: float, detectable: float
+    guarantee: Guarantee, bound: float, samples: int, witness: Witness, method: str, start: float, detectable: float
 ) -> Verdict:
     status: Status = "refuted" if bound > guarantee.epsilon else "not refuted"
     seconds = time.perf_counter() - start
-    return Verdict(guarantee, status, math.inf, bound, ZOO_CONFIDENCE, samples, witness, method, seconds, detectable)
+    return Verdict(
+        guarantee,
+        status,
+        method,
+        lower_bound=bound,
+        confidence=ZOO_CONFIDENCE,
+        samples=samples,
+        witness=witness,
+        seconds=seconds,
+        detectable_epsilon=detectable,
+    )
 
 
 def _judge_differences(seed: int) -> Verdict:
@@ -137,7 +145,7 @@ def _make_exact_audit(claim: float, side: int) -> Callable[[], Verdict]:
         witness = Witness("a black image", "a white image", "a black image", 1.0, true_epsilon)
         method = "by the law of Laplace noise, l1 sensitivity 2 d"
         guarantee = _state_claim(claim, "a black image or a white one")
-        return Verdict(guarantee, status, true_epsilon, true_epsilon, 1.0, 0, witness, method, 0.0)
+        return Verdict(guarantee, status, method, true_epsilon, true_epsilon, witness=witness)
 
     return exact
 

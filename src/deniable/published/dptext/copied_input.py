@@ -9,8 +9,7 @@ from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import Guarantee, Verdict
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.vectors.domains import check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
@@ -37,9 +36,9 @@ class CopyMechanism(VectorMechanism):
         self.epsilon = check_positive("Copy", "epsilon", epsilon)
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> Guarantee:
         """Refuted for any epsilon."""
-        return PureDP(self.epsilon, "none: the output is the input, as the control of Habernal 2022", "refuted")
+        return Guarantee(self.epsilon, "none: the output is the input, as the control of Habernal 2022", "refuted")
 
     def sensitivity(self, n: int) -> float:
         """Return infinity: inputs are not bounded."""

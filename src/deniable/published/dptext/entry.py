@@ -4,7 +4,7 @@ import numpy as np
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
 from deniable.published.dptext.mechanism import DPText
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 

@@ -8,7 +8,7 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive, make_parameter_error
-from deniable.core.guarantees import PureDP
+from deniable.core.guarantees import Guarantee
 from deniable.vectors.domains import Box
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
@@ -62,13 +62,13 @@ class DPText(VectorMechanism):
         self.domain = Box(lower, upper)
 
     @property
-    def claim(self) -> PureDP:
+    def claim(self) -> Guarantee:
         """The epsilon of the papers, refuted."""
         source = (
             "claimed by Beigi et al. 2019 (DPText); refuted by Habernal 2022 (How reparametrization trick broke "
             "differentially-private text representation learning), Theorem 3.2: infinite loss"
         )
-        return PureDP(self.epsilon, source, "refuted")
+        return Guarantee(self.epsilon, source, "refuted")
 
     def sensitivity(self, n: int) -> float:
         """Return Delta = n (upper - lower)."""

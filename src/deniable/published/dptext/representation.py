@@ -11,7 +11,7 @@ import torch
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_positive
-from deniable.core.guarantees import ApproxDP, PureDP
+from deniable.core.guarantees import Guarantee
 from deniable.core.numbers import format_exact
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
@@ -82,7 +82,7 @@ class Representation:
         return _make_mechanism(self.options, self.epsilon, seed)
 
     @property
-    def guarantee(self) -> PureDP | ApproxDP:
+    def guarantee(self) -> Guarantee:
         """What one released vector guarantees its record, any two texts as neighbours, the encoder being given.
 
         It says nothing of the texts that the encoder was trained on: its weights, vocabulary and learned epsilon are

@@ -9,7 +9,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from deniable.core.errors import InputError, check_count, check_number_within, make_parameter_error
-from deniable.learning.adam import AdamRun, select_batch
+from deniable.learning.loop import AdamRun, select_batch
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.mechanism import InvalidDraws
 from deniable.published.dptext.network import NOISE_VARIANTS, DPTextNetwork, NoiseVariant

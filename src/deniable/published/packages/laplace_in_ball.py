@@ -5,7 +5,7 @@ from scipy import special
 
 from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.space import Space
 

@@ -4,7 +4,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.auditing.black_box import audit
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 
 

@@ -6,7 +6,7 @@ import numpy as np
 
 from deniable.auditing.verification import verify
 from deniable.core.arrays import FloatArray
-from deniable.core.evidence import Verdict
+from deniable.core.guarantees import Verdict
 from deniable.published.entry import ZooEntry, audit_nearest_words, make_matrix_sampler
 from deniable.space import Space
 

@@ -9,14 +9,13 @@ from scipy import stats
 from torch import Tensor, nn
 from torch.nn import functional
 
+from deniable.accounting.planning import plan_training
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict, Witness, limit_status
-from deniable.core.guarantees import EMPTY_RECORD, ApproxDP
+from deniable.core.guarantees import EMPTY_RECORD, Guarantee, Verdict, Witness, limit_status
 from deniable.core.numbers import format_lower
 from deniable.core.randomness import make_generator
-from deniable.learning.accounting import SamplingSchedule, find_noise_multiplier
-from deniable.learning.adam import select_batch
 from deniable.learning.clipping import EMPTY_LABEL
+from deniable.learning.loop import select_batch
 from deniable.models.images.model import ImageModel
 from deniable.models.images.training.private import DP_SGD_OPTIONS
 from deniable.models.images.training.trainer import (
@@ -84,10 +83,10 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
         raise InputError("Training dp-sgd-batch-clipped needs a budget: give --epsilon and --delta.")
     epsilon, delta = options.epsilon, options.delta
     network = task.architecture().build(0).to(task.device)
-    rate = min(options.batch_size / len(task.images), 1.0)
-    multiplier = find_noise_multiplier(SamplingSchedule(rate, options.steps), epsilon, delta)
-    guarantee = ApproxDP(epsilon, delta, "claimed as DP-SGD's", "claimed", adjacency=EMPTY_RECORD)
-    verdict = _judge_first_step(guarantee, rate, _measure_shift(task, network) / multiplier)
+    plan = plan_training(len(task.images), options.batch_size, options.steps, epsilon, delta, clip=options.clip)
+    multiplier = plan.noise_multiplier
+    guarantee = Guarantee(epsilon, "claimed as DP-SGD's", "claimed", delta=delta, adjacency=EMPTY_RECORD)
+    verdict = _judge_first_step(guarantee, plan.rate, _measure_shift(task, network) / multiplier)
 
     def build_model() -> ImageModel:
         return ImageModel(
@@ -145,7 +144,7 @@ def _find_largest_gradient(task: ImageTrainingTask, network: nn.Module) -> tuple
     return images[place], labels[place]
 
 
-def _judge_first_step(guarantee: ApproxDP, rate: float, shift: float) -> Verdict:
+def _judge_first_step(guarantee: Guarantee, rate: float, shift: float) -> Verdict:
     """Return the verdict of the first step on that record: a Gaussian against its mixture with a shifted one.
 
     Args:
@@ -165,14 +164,10 @@ def _judge_first_step(guarantee: ApproxDP, rate: float, shift: float) -> Verdict
     return Verdict(
         guarantee=guarantee,
         status="refuted" if is_refuted else "undecided",
-        epsilon=math.inf,
         lower_bound=epsilon_bound,
-        confidence=1.0,
-        samples=0,
         witness=witness if is_refuted else None,
         method=f"law of the first step, run on a batch with one record and without it: its clipped mean moves by "
         f"{format_lower(shift)} deviations of the noise",
-        seconds=0.0,
     )
 
 

@@ -2,8 +2,8 @@
 
 import math
 
+from deniable.accounting.gaussian import bound_log_delta
 from deniable.published.securesgd.certificate import check_least_share, compute_heterogeneous_sigma
-from deniable.vectors.gaussian import bound_log_delta
 
 
 def compute_true_delta(epsilon: float, delta: float, least_share: float = 1.0) -> float:

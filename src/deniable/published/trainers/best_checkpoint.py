@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.training.observation import Model, TrainingPlan, TrainingStep
+from deniable.accounting.training import TrainingPlan
+from deniable.auditing.training.observation import Model, TrainingStep
 from deniable.core.arrays import FloatArray
 from deniable.published.trainers.dp_sgd import TrainerCase, calibrate_plan, make_entries, sum_clipped, train_on_all
 

@@ -8,18 +8,17 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.training.bounds import NoiseKind
+from deniable.accounting.gaussian import DISCRETE_DELTA_SHARE, compute_noise_ratio
+from deniable.accounting.training import TrainingPlan
+from deniable.auditing.games import NoiseKind
+from deniable.auditing.training.audit import audit_training
 from deniable.auditing.training.facts import collect_training_facts
-from deniable.auditing.training.neighbours import ABSENT
-from deniable.auditing.training.observation import TrainFunction, TrainingPlan, TrainingStep
-from deniable.auditing.training.worst_case import audit_worst_case
+from deniable.auditing.training.observation import ABSENT, TrainFunction, TrainingStep
 from deniable.core.arrays import FloatArray
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, EMPTY_RECORD, ApproxDP, Status
+from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, EMPTY_RECORD, Status, Verdict
 from deniable.core.numbers import format_exact
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.vectors.discrete_noise import make_noise_generator, sample_discrete_gaussian
-from deniable.vectors.gaussian import DISCRETE_DELTA_SHARE, compute_noise_ratio
 
 EPSILON, DELTA = 2.0, 1e-5
 """The claim, unless a file says otherwise."""
@@ -55,7 +54,7 @@ def calibrate_plan(records: int, steps: int, epsilon: float = EPSILON) -> Traini
 
     T sums that a record moves by 1 are one sum that it moves by sqrt(T) (Dong, Roth and Su 2022), for which the noise
     is that of Balle and Wang 2018, Theorem 8. What is held back is more than the grid costs, see
-    `deniable.vectors.gaussian.compute_discretization_cost`.
+    `deniable.accounting.gaussian.compute_discretization_cost`.
     """
     ratio = compute_noise_ratio(epsilon - _HELD_BACK, DELTA * DISCRETE_DELTA_SHARE)
     return TrainingPlan("all", records, records, steps, math.sqrt(steps) * ratio, 1.0)
@@ -82,7 +81,7 @@ class TrainerCase:
         epsilon: claimed.
         delta: claimed.
         noise: ``gaussian`` where the claim is that of Gaussian noise without sampling.
-        runs: of `audit_worst_case`.
+        runs: of the audit in the worst case.
         facts_seed: of the runs that show facts.
     """
 
@@ -96,30 +95,24 @@ class TrainerCase:
     facts_seed: int = 0
 
     @property
-    def guarantee(self) -> ApproxDP:
-        """The claim, for a record that is added or removed, or made empty."""
-        adjacency = ADDED_OR_REMOVED_RECORD if self.other is ABSENT else EMPTY_RECORD
-        return ApproxDP(self.epsilon, self.delta, "the accounting of DP-SGD", "claimed", adjacency=adjacency)
+    def neighbours(self) -> dict[str, Any]:
+        """The claim and its two data sets, as options of `audit_training` and `collect_training_facts`."""
+        is_emptied = self.other is not ABSENT
+        return {"claim": self.epsilon, "delta": self.delta, "other": self.other, "other_is_empty": is_emptied}
 
     def audit_samples(self, train: TrainFunction, seed: int, runs: int | None = None) -> Verdict:
         """Return what many runs on both data sets show."""
-        return audit_worst_case(
-            train,
-            self.records,
-            self.canary,
-            self.guarantee,
-            other=self.other,
-            runs=runs or self.runs,
-            noise=self.noise,
-            confidence=ZOO_CONFIDENCE,
-            seed=seed,
-        )
+        options: dict[str, Any] = {
+            "noise": self.noise,
+            "confidence": ZOO_CONFIDENCE,
+            "runs": runs or self.runs,
+            "seed": seed,
+        }
+        return audit_training(train, self.records, [self.canary], **self.neighbours, **options)
 
     def judge_facts(self, train: TrainFunction) -> Verdict:
         """Return what facts say: of the step if its sum moves too far, else of the whole accounting."""
-        facts = collect_training_facts(
-            train, self.records, self.canary, self.guarantee, other=self.other, seed=self.facts_seed
-        )
+        facts = collect_training_facts(train, self.records, self.canary, **self.neighbours, seed=self.facts_seed)
         verdicts = list(facts.verdicts.values())
         refuted = [verdict for verdict in verdicts if verdict.status == "refuted"]
         return (refuted or verdicts[::-1])[0]
@@ -153,7 +146,7 @@ def make_entries(  # noqa: D417 - the rest are those of a `ZooEntry`
             source=f"control: {name} mended" if suffix else source,
             claim=(
                 f"({format_exact(case.epsilon)}, {format_exact(case.delta)})-DP, "
-                f"{case.guarantee.adjacency.split(':')[0]}"
+                f"{ADDED_OR_REMOVED_RECORD if case.other is ABSENT else EMPTY_RECORD.split(':')[0]}"
             ),
             flaw="" if suffix else flaw,
             audit_samples=functools.partial(case.audit_samples, function),

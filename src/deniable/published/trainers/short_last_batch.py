@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.training.observation import TrainingPlan, TrainingStep
+from deniable.accounting.training import TrainingPlan
+from deniable.auditing.training.observation import TrainingStep
 from deniable.published.trainers.dp_sgd import Steps, TrainerCase, calibrate_plan, draw_noise, make_entries, sum_clipped
 
 _RECORDS, _SIZE = 9, 4

@@ -11,7 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.training.observation import TrainingPlan, TrainingStep
+from deniable.accounting.training import TrainingPlan
+from deniable.auditing.training.observation import TrainingStep
 from deniable.published.trainers.dp_sgd import Steps, TrainerCase, clip_rows, draw_noise, make_entries
 
 _BATCHES = 20

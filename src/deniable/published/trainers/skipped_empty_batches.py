@@ -9,7 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from deniable.auditing.training.observation import TrainingPlan, TrainingStep
+from deniable.accounting.training import TrainingPlan
+from deniable.auditing.training.observation import TrainingStep
 from deniable.published.trainers.dp_sgd import Steps, TrainerCase, clip_rows, draw_noise, make_entries
 
 PLAN = TrainingPlan("poisson", records=4, batch_size=1, steps=8, noise_multiplier=3.0, clip=1.0)

@@ -1,14 +1,13 @@
 """A lower bound on the epsilon of the truncated Gumbel mechanism in large spaces, in logarithms."""
 
 import math
-import time
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
 from deniable.space.space import Space
-from deniable.words.laws.law import Finding
+from deniable.words.laws.law import ExactEpsilon
 
 _INPUT_COUNT, _OUTPUT_COUNT = 16, 128
 _ROUNDING = 1e-9
@@ -16,7 +15,7 @@ _ROUNDING = 1e-9
 good to 1e-12. Wider noise loses as many times more to cancellation."""
 
 
-def search_far_outputs(space: Space, scale: float) -> Finding:
+def search_far_outputs(space: Space, scale: float) -> ExactEpsilon:
     """Return the largest loss found between an input w and an output y far from it; its upper bound is infinite.
 
     Take an input w and an output y at distance d. For y to win, it must be a candidate, so that all words
@@ -34,7 +33,6 @@ def search_far_outputs(space: Space, scale: float) -> Finding:
         space: a Euclidean space of n points.
         scale: b of the noise.
     """
-    start = time.perf_counter()
     count = space.point_count
     offsets = space.points - space.points.mean(axis=0)
     inputs = np.argsort(np.einsum("nd,nd->n", offsets, offsets), kind="stable")[:_INPUT_COUNT]
@@ -57,7 +55,7 @@ def search_far_outputs(space: Space, scale: float) -> Finding:
     results = parallel_map(search_outputs, list(space.distances(inputs)))
     worst = max(range(len(inputs)), key=lambda i: results[i][0])
     epsilon, loss, distance, output = results[worst]
-    return Finding(
+    return ExactEpsilon(
         epsilon=math.inf,
         lower_bound=epsilon,
         input=output,
@@ -65,7 +63,6 @@ def search_far_outputs(space: Space, scale: float) -> Finding:
         output=output,
         distance=distance,
         loss=loss,
-        seconds=time.perf_counter() - start,
     )
 
 

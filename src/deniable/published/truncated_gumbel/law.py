@@ -28,7 +28,7 @@ _ROUNDING = 1e-11
 def compute_gumbel_scale(epsilon: float, count: int, diameter: float, separation: float) -> float:
     """Return b of Algorithm 2, line 1; epsilon must exceed the least that has a positive scale."""
     alpha = (epsilon - 2 * (1 + math.log(count)) / separation) / 3
-    from scipy.special import lambertw  # noqa: PLC0415 - only this mechanism needs it
+    from scipy.special import lambertw
 
     lambert = float(lambertw(2 * alpha * diameter).real)
     return 2 * diameter / min(lambert, math.log(alpha * separation))
@@ -58,7 +58,7 @@ class GumbelQuadrature:
     def poisson_masses(self) -> FloatArray:
         """P(Y = 0), P(Y = 1), ... up to where the rest is below 1e-300, at most n values."""
         count = self.space.point_count
-        from scipy.stats import poisson  # noqa: PLC0415 - a second that only this mechanism needs
+        from scipy.stats import poisson
 
         masses: FloatArray = poisson.pmf(np.arange(min(count, 1000)), math.log(count))
         return masses[: int(np.flatnonzero(masses > _MIN_MASS)[-1]) + 1]

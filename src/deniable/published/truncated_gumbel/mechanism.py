@@ -1,17 +1,18 @@
 """The truncated Gumbel mechanism (Xu, Feyisetan, Aggarwal, Xu, Teissier 2021, Algorithms 1 and 2)."""
 
+import dataclasses
 import functools
 import math
 
 from deniable.core.errors import InputError
-from deniable.core.guarantees import MetricDP
+from deniable.core.guarantees import Guarantee
 from deniable.core.numbers import format_upper
 from deniable.published.truncated_gumbel.bound import search_far_outputs
 from deniable.published.truncated_gumbel.law import GumbelQuadrature, GumbelTable, compute_gumbel_scale
+from deniable.published.truncated_gumbel.quadrature_law import QuadratureLaw
 from deniable.published.truncated_gumbel.simulation import GumbelSimulation
-from deniable.space.space import Space
-from deniable.words.laws import Law, QuadratureLaw, TabulatedLaw
-from deniable.words.mechanism import WordMechanism, check_euclidean
+from deniable.words.laws import Law, TabulatedLaw
+from deniable.words.mechanism import WordMechanism
 
 MAX_TABULATED_POINTS = 3_000
 """Points up to which the law is computed for every input, which takes minutes, and drawn from as tables."""
@@ -19,6 +20,7 @@ _MAX_STEEPNESS = 25.0
 """Delta / b, up to which the law is computed to 1e-9; beyond 30 the last bits of the noise's law are those of 1."""
 
 
+@dataclasses.dataclass(frozen=True, repr=False)
 class TruncatedGumbel(WordMechanism):
     """Chooses among a random number of nearest words by noisy distance.
 
@@ -43,11 +45,12 @@ class TruncatedGumbel(WordMechanism):
     """
 
     name = "truncated-gumbel"
+    metrics = "euclidean"
 
-    def __init__(self, space: Space, *, epsilon: float) -> None:
-        super().__init__(space, epsilon=epsilon)
-        check_euclidean(self)
-        count = space.point_count
+    def __post_init__(self) -> None:
+        """Check the parameters, and that the noise has a positive scale."""
+        super().__post_init__()
+        space, count = self.space, self.space.point_count
         if space.separation == 0:
             raise InputError(
                 "TruncatedGumbel needs different words at distances above 0. Two vectors of this space differ by so "
@@ -59,18 +62,20 @@ class TruncatedGumbel(WordMechanism):
                 f"The 'epsilon' parameter of TruncatedGumbel must be above (5 + 2 ln n) / Delta0 = "
                 f"{format_upper(min_epsilon, 4)} for these {count} words (n = {count}, Delta0 = "
                 f"{space.separation:.4g}). "
-                f"Got {epsilon!r}: raise it, or use TEM, which takes any epsilon."
+                f"Got {self.epsilon!r}: raise it, or use TEM, which takes any epsilon."
             )
-        self.scale = compute_gumbel_scale(self.epsilon, count, space.diameter, space.separation)
+
+    @functools.cached_property
+    def scale(self) -> float:
+        """B of the noise."""
+        space = self.space
+        return compute_gumbel_scale(self.epsilon, space.point_count, space.diameter, space.separation)
 
     @property
-    def guarantee(self) -> MetricDP:
+    def guarantee(self) -> Guarantee:
         """Theorem 1 of the paper, whose published proof is incomplete."""
-        return MetricDP(
-            self.epsilon,
-            self.space.metric_name,
-            "Xu et al. 2021, Theorem 1; its published proof has gaps",
-            status="claimed",
+        return Guarantee.of_words(
+            self.epsilon, self.space.metric_name, "Xu et al. 2021, Theorem 1; its published proof has gaps", "claimed"
         )
 
     def build_law(self) -> Law:

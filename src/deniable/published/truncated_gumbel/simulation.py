@@ -9,6 +9,7 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
+from deniable.core.randomness import Streams
 from deniable.space.space import PointNumbers, Space
 from deniable.words.laws import Simulation
 
@@ -39,8 +40,8 @@ class GumbelSimulation(Simulation):
         shape = (count, min(count, _MAX_NEIGHBOURS))
         return np.zeros(count, dtype=bool), np.empty(shape, dtype=np.int32), np.empty(shape)
 
-    def prepare(self, points: PointNumbers, workers: int | None) -> None:
-        """List the nearest points, the point itself first, for those not listed yet."""
+    def draw(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
+        """One output point for each input point (N,); their nearest points are listed first, each once."""
 
         def visit(first: int, rows: FloatArray) -> None:
             for point, row in zip(missing[first : first + len(rows)], rows, strict=True):
@@ -52,6 +53,7 @@ class GumbelSimulation(Simulation):
             missing = np.unique(points[~listed[points]])
             self.space.map_row_blocks(visit, missing, workers)
             listed[missing] = True
+        return super().draw(points, streams, workers)
 
     def draw_chunk(self, points: PointNumbers, generator: AESCounter) -> PointNumbers:
         """Algorithm 2 for consecutive tokens of one record."""

@@ -7,9 +7,9 @@ from collections.abc import Iterable, Mapping, Sequence
 import numpy as np
 
 from deniable.core.errors import InputError, make_parameter_error
-from deniable.core.intervals import Estimate, estimate_clustered_share, estimate_share
+from deniable.measure.intervals import Estimate, estimate_clustered_share, estimate_share
 from deniable.rewriting.tokens import END, START, UNKNOWN, Vocabulary
-from deniable.text.tokenization import split_tokens
+from deniable.text.tokens import split_tokens
 
 TRIGRAM_WEIGHTS = (0.75, 0.2, 0.05)
 """Probabilities of drawing the next token given the last two tokens, the last one, and none."""

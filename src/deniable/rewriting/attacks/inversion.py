@@ -12,9 +12,7 @@ from torch.nn import functional
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.randomness import derive_key_from_seed, generate_key
-from deniable.learning.adam import AdamRun
-from deniable.learning.batches import LengthBucketSampler
-from deniable.learning.loop import run_training
+from deniable.learning.loop import AdamRun, LengthBucketSampler, run_training
 from deniable.rewriting.autoencoder import Autoencoder
 from deniable.rewriting.methods.base import VectorMethod
 from deniable.rewriting.tokens import END, PAD, look_up_tokens

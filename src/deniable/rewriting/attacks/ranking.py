@@ -7,7 +7,6 @@ from scipy.spatial.distance import cdist
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
-from deniable.core.guarantees import ApproxDP
 from deniable.core.parallel import parallel_map
 from deniable.rewriting.attacks.success import RankingSuccess, evaluate_success
 from deniable.vectors import VectorMechanism
@@ -20,7 +19,7 @@ _RELEASES_PER_BLOCK = 256
 
 def get_norm_order(mechanism: VectorMechanism) -> NormOrder:
     """Return the norm in which the nearest candidate is the likeliest: l1 under Laplace noise, l2 under Gaussian."""
-    return 2 if isinstance(mechanism.claim, ApproxDP) else 1
+    return 2 if mechanism.claim.delta > 0 else 1
 
 
 def rank_true_candidates(released: FloatArray, truths: IntArray, candidates: FloatArray, order: NormOrder) -> IntArray:

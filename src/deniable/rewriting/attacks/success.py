@@ -33,7 +33,7 @@ import dataclasses
 import math
 
 from deniable.core.errors import check_count, check_fraction, check_number_within, make_parameter_error
-from deniable.core.intervals import Estimate, estimate_share
+from deniable.measure.intervals import Estimate, estimate_share
 
 REFUTATION_CONFIDENCE = 0.999
 """Of a refutation, one-sided: as in the zoo, a claim that holds is refuted once in a thousand tests at most."""

@@ -9,8 +9,7 @@ import numpy as np
 from deniable.auditing import verify
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ANY_TWO_TEXTS, ApproxDP, PureDP
+from deniable.core.guarantees import ANY_TWO_TEXTS, Guarantee, Verdict
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.training import TrainingNoise
 from deniable.vectors import VectorMechanism
@@ -44,7 +43,7 @@ class RewritingMethod(Protocol):
         """How draws are made, in words."""
 
     @property
-    def guarantee(self) -> PureDP | ApproxDP:
+    def guarantee(self) -> Guarantee:
         """Of one text, whatever two texts are compared: local differential privacy."""
 
     def verify(self) -> Verdict:
@@ -93,7 +92,7 @@ class VectorMethod:
         return self.mechanism.seed
 
     @property
-    def guarantee(self) -> PureDP | ApproxDP:
+    def guarantee(self) -> Guarantee:
         """That of the mechanism, for the vectors of any two texts: decoding costs nothing.
 
         A claim that is refuted in some dimensions is refuted here where it is in the model's own.

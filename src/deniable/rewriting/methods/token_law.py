@@ -25,8 +25,8 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError, check_count, check_positive
-from deniable.core.numbers import format_exact
-from deniable.vectors.grid import round_down_to_float, round_up_to_float
+from deniable.core.numbers import find_least_count, format_exact
+from deniable.vectors.discrete_noise import round_down_to_float, round_up_to_float
 
 Logits = npt.NDArray[np.float64]
 TokenWeights = npt.NDArray[np.int64]
@@ -84,13 +84,11 @@ class ExponentialTokenLaw:
         _check_token_law(self.count, self.epsilon)
         check_positive("tokens", "reach", self.reach)
         allowed = _bound_exponential(self.epsilon)
-        low, high = 0, TOP_WEIGHT  # `high` holds the claim, `low` does not: the loss falls as the least weight grows
-        if _bound_ratio(high, self.count) > allowed:
+        if _bound_ratio(TOP_WEIGHT, self.count) > allowed:
             raise _epsilon_too_small(self.epsilon)
-        while high - low > 1:
-            middle = (low + high) // 2
-            low, high = (low, middle) if _bound_ratio(middle, self.count) <= allowed else (middle, high)
-        object.__setattr__(self, "min_weight", high)
+        # The loss falls as the least weight grows.
+        least = find_least_count(lambda weight: _bound_ratio(weight, self.count) <= allowed, TOP_WEIGHT)
+        object.__setattr__(self, "min_weight", least)
 
     @property
     def temperature(self) -> float:

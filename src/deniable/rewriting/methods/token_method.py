@@ -13,8 +13,7 @@ import torch
 from randomgen import AESCounter
 
 from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
-from deniable.core.evidence import Verdict
-from deniable.core.guarantees import ANY_TWO_TEXTS, PureDP
+from deniable.core.guarantees import ANY_TWO_TEXTS, Guarantee, Verdict
 from deniable.core.numbers import format_exact, format_upper
 from deniable.rewriting.methods.token_law import (
     ExponentialTokenLaw,
@@ -26,8 +25,7 @@ from deniable.rewriting.methods.token_law import (
 )
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.tokens import END, START, UNKNOWN
-from deniable.vectors.discrete_noise import make_noise_generator
-from deniable.vectors.grid import round_down_to_float, round_up_to_float
+from deniable.vectors.discrete_noise import make_noise_generator, round_down_to_float, round_up_to_float
 
 TokenLawKind = Literal["exponential", "mixed"]
 _TOKEN_LAWS: dict[TokenLawKind, type[ExponentialTokenLaw | MixedTokenLaw]] = {
@@ -129,12 +127,12 @@ class TokenMethod:
         )
 
     @property
-    def guarantee(self) -> PureDP:
+    def guarantee(self) -> Guarantee:
         """Epsilon for any two texts; refuted where the noise comes from a public seed."""
         if self.seed is not None:
-            return PureDP(self.epsilon, "not private: public seed", "refuted", adjacency=ANY_TWO_TEXTS)
+            return Guarantee(self.epsilon, "not private: public seed", "refuted", adjacency=ANY_TWO_TEXTS)
         source = f"{_LAW_SOURCES[self.kind]}, composed over {self.draw_limit} draws, the end among them"
-        return PureDP(self.epsilon, source, adjacency=ANY_TWO_TEXTS)
+        return Guarantee(self.epsilon, source, adjacency=ANY_TWO_TEXTS)
 
     def verify(self) -> Verdict:
         """Return the exact loss of a draw over all logits, times the number of draws; infinite under a public seed.
@@ -151,9 +149,6 @@ class TokenMethod:
             status="proved" if is_private else "refuted",
             epsilon=text_loss if is_private else float("inf"),
             lower_bound=0.0 if is_private else float("inf"),
-            confidence=1.0,
-            samples=0,
-            witness=None,
             method=(
                 f"one draw loses at most {format_upper(draw_loss, 6)} over all logits, exact in integers; "
                 f"{self.draw_limit} draws at most"

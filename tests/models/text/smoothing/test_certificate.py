@@ -37,7 +37,7 @@ class Given(dn.WordMechanism):
 
     @property
     def guarantee(self):
-        return dn.MetricDP(self.epsilon, self.space.metric.name, "twice the scale", self._standing)
+        return dn.Guarantee.of_words(self.epsilon, self.space.metric.name, "twice the scale", self._standing)
 
 
 @pytest.fixture(scope="module")
@@ -288,7 +288,7 @@ def test_simulated_mechanisms_are_certified_by_their_guarantee(small_space):
     assert found.guarantee.status == "proved for ideal arithmetic"
     assert max(one.distance for one in found.texts) > 0.1
     assert "Theorem 1" in found.source
-    boast = dn.MetricDP(4.0, "euclidean", "a theorem about real numbers")
+    boast = dn.Guarantee.of_words(4.0, "euclidean", "a theorem about real numbers")
     assert get_certificate_status(subject, boast) == "proved for ideal arithmetic"
 
 
@@ -324,7 +324,8 @@ def test_claims_are_not_proofs(small_space):
         """A mechanism from another package."""
 
     assert (
-        get_certificate_status(Foreign(small_space, epsilon=1.0), dn.MetricDP(1.0, "euclidean", "a paper")) == "claimed"
+        get_certificate_status(Foreign(small_space, epsilon=1.0), dn.Guarantee.of_words(1.0, "euclidean", "a paper"))
+        == "claimed"
     )
 
 
@@ -332,7 +333,7 @@ def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):
     """A sharper guarantee of the same mechanism certifies more; one about another metric is refused."""
     subject, table = dn.TEM(small_space, epsilon=2.0), scores(small_space, 2)
     held, scorer = join([[0, 1], [5, 5]]), mean_scorer(table)
-    sharper = dn.MetricDP(1.0, "euclidean", "verified")
+    sharper = dn.Guarantee.of_words(1.0, "euclidean", "verified")
     plain, verified = (
         certify_texts(subject, scorer, held, key=KEY, guarantee=claim, estimation=1000) for claim in (None, sharper)
     )
@@ -340,7 +341,7 @@ def test_guarantee_that_was_verified_takes_the_place_of_the_claim(small_space):
         assert other.distance == pytest.approx(2 * one.distance)
     assert verified.guarantee is sharper
     with refuses("angular"):
-        certify_texts(subject, scorer, held, key=KEY, guarantee=dn.MetricDP(1.0, "angular", "verified"))
+        certify_texts(subject, scorer, held, key=KEY, guarantee=dn.Guarantee.of_words(1.0, "angular", "verified"))
     for alpha in (0, 1, -0.1, math.nan):
         with refuses("alpha"):
             certify_texts(subject, scorer, held, key=KEY, alpha=alpha, estimation=10)

@@ -89,7 +89,7 @@ def test_distances_five_times_too_large_are_refuted(subject, scorer, short, soun
 
 def test_an_epsilon_that_is_understated_is_refuted(subject, scorer, short):
     """A guarantee of a fifth of the true epsilon gives certificates that are refuted."""
-    false = dn.MetricDP(subject.epsilon / 5, "euclidean", "a false claim")
+    false = dn.Guarantee.of_words(subject.epsilon / 5, "euclidean", "a false claim")
     claimed = certify_texts(subject, scorer, short, key=CERTIFIED, guarantee=false, estimation=4000)
     assert refute_text_certificates(
         subject, scorer, short, claimed, key=ATTACKED, within="distance", **QUICK

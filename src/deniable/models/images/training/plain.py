@@ -6,7 +6,7 @@ import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.learning.adam import AdamRun, StepLoss, select_batch
+from deniable.learning.loop import AdamRun, StepLoss, select_batch
 from deniable.models.images.attacks import i_fgsm
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import ImageNetwork, NetworkNoise, compute_noisy_scores

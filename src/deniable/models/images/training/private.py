@@ -1,20 +1,15 @@
 """Private training: DP-SGD on shifted, noisy (DP-CERT) or adversarial views, averaged in the gradient of an example."""
 
+import dataclasses
 from collections.abc import Callable
 
 import torch
 from torch import Tensor
 from torch.nn import functional
 
+from deniable.accounting.planning import build_training_verdict, describe_accounting, plan_training
+from deniable.accounting.training import compute_poisson_epsilon
 from deniable.core.errors import InputError
-from deniable.learning.accounting import (
-    SamplingSchedule,
-    build_dp_sgd_guarantee,
-    build_dp_sgd_verdict,
-    compute_epsilon_spent,
-    describe_accounting,
-    plan_schedule,
-)
 from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, NoisyForwardFunction, ViewFunction
 from deniable.models.images.attacks import pgd
 from deniable.models.images.model import ImageModel
@@ -101,13 +96,17 @@ def prepare_dp_sgd(
     """
     options = task.options
     epsilon, delta = _get_budget(options)
-    schedule, multiplier = plan_schedule(
-        len(task.images), options.batch_size, options.steps, epsilon, delta, options.noise_multiplier
+    plan = plan_training(
+        len(task.images),
+        options.batch_size,
+        options.steps,
+        epsilon,
+        delta,
+        clip=options.clip,
+        noise_multiplier=options.noise_multiplier,
     )
     settings = DPSGDSettings(
-        schedule=schedule,
-        noise_multiplier=multiplier,
-        clip=options.clip,
+        plan,
         learning_rate=options.learning_rate,
         averaging_decay=options.average,
         views=options.views,
@@ -119,16 +118,16 @@ def prepare_dp_sgd(
     def build_model() -> ImageModel:
         network.load_state_dict(run.result)
         project_parameters()
-        proved_guarantee = build_dp_sgd_guarantee(schedule, multiplier, delta)
+        verdict = build_training_verdict(plan, delta)
         return ImageModel(
             trainer=task.trainer,
             architecture=task.architecture(),
             network=network.eval(),
             noises=get_noises(),
-            guarantee=proved_guarantee,
-            verdict=build_dp_sgd_verdict(proved_guarantee),
+            guarantee=verdict.guarantee,
+            verdict=verdict,
             certificate=build_certificate(),
-            facts=describe_accounting(schedule, multiplier, options.clip, delta),
+            facts=describe_accounting(plan, delta),
         )
 
     return PreparedTraining(
@@ -136,7 +135,7 @@ def prepare_dp_sgd(
         build_model,
         scores=lambda images, generator: compute_noisy_scores(network, images, get_noises(), generator),
         compute_epsilon_spent=lambda done: (
-            compute_epsilon_spent(SamplingSchedule(schedule.rate, done), multiplier, delta) if done else 0.0
+            compute_poisson_epsilon(dataclasses.replace(plan, steps=done), delta) if done else 0.0
         ),
     )
 

@@ -12,9 +12,9 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.errors import InputError
-from deniable.core.intervals import Estimate, estimate_share
-from deniable.core.progress import get_progress_reporter
+from deniable.core.parallel import get_progress_reporter
 from deniable.core.randomness import check_key
+from deniable.measure.intervals import Estimate, estimate_share
 from deniable.models.text.attacks.replacements import AttackTargets, Margins, Replacements, select_targets
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices, WordIds, concatenate_texts
 from deniable.models.text.networks.base import Scorer

@@ -10,8 +10,7 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
-from deniable.core.parallel import count_cores, parallel_map
-from deniable.core.progress import hide_progress
+from deniable.core.parallel import count_cores, hide_progress, parallel_map
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
 from deniable.models.text.substitutions import Substitutions
 

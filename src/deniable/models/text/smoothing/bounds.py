@@ -18,8 +18,9 @@ from collections.abc import Callable, Iterator
 
 import numpy as np
 
+from deniable.accounting.renyi import RENYI_ORDERS
 from deniable.core.arrays import FloatArray
-from deniable.words.composition import RENYI_ORDERS
+from deniable.core.numbers import bisect, find_least_count
 
 _MAX_STEPS, _MIN_STEPS, _TOTAL_STEPS = 64, 4, 8192
 """Maximum and minimum number of steps of the largest loss, and the maximum for all words of a text together."""
@@ -69,16 +70,13 @@ def bound_by_renyi(probability: float, divergences: FloatArray) -> float:
 
     Args:
         probability: p in [0, 1].
-        divergences: (len(ORDERS),) in nats, for each of `deniable.words.composition.RENYI_ORDERS`.
+        divergences: (len(ORDERS),) in nats, for each of `deniable.accounting.renyi.RENYI_ORDERS`.
     """
-    low, high = 0.0, probability
-    for _ in range(_BISECTIONS):
-        middle = (low + high) / 2
-        if bool(np.all(_compute_binary_divergences(middle, probability) <= divergences + _DIVERGENCE_ERROR)):
-            high = middle
-        else:
-            low = middle
-    return low
+
+    def is_possible(q: float) -> bool:
+        return bool(np.all(_compute_binary_divergences(q, probability) <= divergences + _DIVERGENCE_ERROR))
+
+    return bisect(is_possible, 0.0, probability, steps=_BISECTIONS)[0]
 
 
 def _compute_binary_divergences(q: float, p: float) -> FloatArray:
@@ -104,14 +102,11 @@ def count_changes_by_renyi(own: float, rival: float, divergences: FloatArray) ->
         divergences: (L, len(ORDERS)), of every word of the text.
     """
     summed = np.cumsum(-np.sort(-divergences, axis=0), axis=0) * (1 + _ROUNDING)
-    certified, uncertified = 0, len(divergences) + 1
-    while uncertified - certified > 1:
-        middle = (certified + uncertified) // 2
-        if _is_still_likeliest(functools.partial(bound_by_renyi, divergences=summed[middle - 1]), own, rival):
-            certified = middle
-        else:
-            uncertified = middle
-    return certified
+
+    def is_uncertified(changes: int) -> bool:
+        return not _is_still_likeliest(functools.partial(bound_by_renyi, divergences=summed[changes - 1]), own, rival)
+
+    return find_least_count(is_uncertified, len(divergences)) - 1
 
 
 def count_changes_by_randomized_response(own: float, rival: float, losses: FloatArray) -> int:

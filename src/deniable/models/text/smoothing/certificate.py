@@ -6,10 +6,9 @@ from collections.abc import Sequence
 
 from deniable.auditing import verify
 from deniable.core.errors import InputError
-from deniable.core.evidence import limit_status
-from deniable.core.guarantees import PROVED_IDEAL, MetricDP, Status, find_weakest_status
-from deniable.core.intervals import DEFAULT_CONFIDENCE, Estimate
+from deniable.core.guarantees import PROVED_IDEAL, Guarantee, Status, find_weakest_status, limit_status
 from deniable.core.randomness import generate_key
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate
 from deniable.models.shared.accuracy import measure_certified_accuracy
 from deniable.models.shared.intervals import bound_both_classes, bound_by_complement, select_class
 from deniable.models.shared.tally import PredictionTally
@@ -76,7 +75,7 @@ class TextCertificates:
 
     texts: tuple[CertifiedText, ...]
     alpha: float
-    guarantee: MetricDP
+    guarantee: Guarantee
     status: Status
     replacements: str
     source: str
@@ -110,7 +109,7 @@ def certify_texts(
     *,
     key: bytes | None = None,
     replacements: Substitutions | None = None,
-    guarantee: MetricDP | None = None,
+    guarantee: Guarantee | None = None,
     alpha: float = TEXT_CERTIFICATE_ALPHA,
     selection: int = SELECTION_DRAWS,
     estimation: int = ESTIMATION_DRAWS,
@@ -227,7 +226,7 @@ def certify_from_probabilities(
     return CertifiedText(label, loss / epsilon * _INWARD_FACTOR, changes, len(text), own, rival)
 
 
-def get_certificate_status(mechanism: WordMechanism, claim: MetricDP) -> Status:
+def get_certificate_status(mechanism: WordMechanism, claim: Guarantee) -> Status:
     """Return the status of a certificate that rests on a guarantee of a mechanism."""
     if mechanism.law.is_tabulated:
         return claim.status

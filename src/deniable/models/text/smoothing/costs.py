@@ -7,14 +7,14 @@ import math
 import numpy as np
 import numpy.typing as npt
 
+from deniable.accounting.renyi import RENYI_ORDERS
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, NotTractable
-from deniable.core.guarantees import MetricDP
+from deniable.core.guarantees import Guarantee
 from deniable.models.text.documents import IndexedTexts, WordIds
 from deniable.models.text.substitutions import Substitutions
-from deniable.space.blocks import BLOCK_ROWS
+from deniable.space.vector_distances import BLOCK_ROWS
 from deniable.words import WordMechanism
-from deniable.words.composition import RENYI_ORDERS
 from deniable.words.laws import tables
 from deniable.words.laws.law import IntegerTable
 
@@ -57,7 +57,7 @@ def compute_replacement_costs(
     texts: IndexedTexts,
     replacements: Substitutions | None = None,
     *,
-    guarantee: MetricDP | None = None,
+    guarantee: Guarantee | None = None,
     workers: int | None = None,
 ) -> ReplacementCosts:
     """Return the cost of replacing each distinct word of some texts.
@@ -91,7 +91,7 @@ def compute_replacement_costs(
 
 
 def _compute_costs_of_any_word(
-    mechanism: WordMechanism, words: WordIds, claim: MetricDP, workers: int | None
+    mechanism: WordMechanism, words: WordIds, claim: Guarantee, workers: int | None
 ) -> ReplacementCosts:
     """Return the costs of replacing words by any word of the space."""
     space, law = mechanism.space, mechanism.law
@@ -103,7 +103,7 @@ def _compute_costs_of_any_word(
     divergences = None
     if space.point_count <= _MAX_EXACT_POINTS:
         bounds = [law.renyi(alpha, workers) for alpha in RENYI_ORDERS]
-        largest = np.array([math.inf if bound is None else bound.divergence for bound in bounds])
+        largest = np.array([math.inf if bound is None else bound for bound in bounds])
         divergences = np.broadcast_to(largest, (len(words), len(RENYI_ORDERS)))
     return ReplacementCosts(ANY_WORD, "the law that is sampled, over all words", words, losses, divergences)
 
@@ -183,7 +183,7 @@ def _measure_distances_from_first(mechanism: WordMechanism, word_set: WordIds) -
     return distances
 
 
-def _describe_claim(claim: MetricDP) -> str:
+def _describe_claim(claim: Guarantee) -> str:
     return f"{claim} times distance ({claim.source})"
 
 
@@ -215,7 +215,7 @@ def bound_pair_probability(
         InputError: texts of different lengths.
         NotTractable: draws do not come from integer tables.
     """
-    import dp_accounting.pld.pld_pmf as library  # noqa: PLC0415 - a second to import
+    import dp_accounting.pld.pld_pmf as library
 
     if len(text) != len(other):
         raise InputError(f"Texts of one length are compared. Got {len(text)} and {len(other)} words.")

@@ -1,0 +1,61 @@
+"""Lists of names on the command line: one line of a csv, so that a name may hold commas and quotes."""
+
+import csv
+import io
+from collections.abc import Iterable
+
+from deniable.core.errors import InputError, shorten_text
+
+_LINE_END = "\r\n"
+
+
+def parse_list(option: str, text: str, *, skip_spaces: bool = False) -> tuple[str, ...]:
+    """Return the entries of a list such as ``a,b``; one with a comma stands in quotes, as in a csv.
+
+    Args:
+        option: that holds the list, for messages.
+        text: the list; nothing stands for no entry.
+        skip_spaces: whether spaces after a comma are no part of an entry.
+
+    Raises:
+        InputError: a quote that is not closed, or a line break outside quotes.
+    """
+    try:
+        rows = list(csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=skip_spaces))
+    except csv.Error as error:
+        raise InputError(
+            f"{option} {shorten_text(repr(text))} is no list such as a,b: {error}. Quote a name as in a csv."
+        ) from None
+    if len(rows) > 1:
+        raise InputError(
+            f"{option} {shorten_text(repr(text))} has a line break outside quotes: quote the name that holds it."
+        )
+    return tuple(entry for row in rows for entry in row)
+
+
+def parse_distinct_names(option: str, text: str) -> tuple[str, ...]:
+    """Return the names of a list, each without white space around.
+
+    Args:
+        option: that holds the list, for messages.
+        text: see `parse_list`.
+
+    Raises:
+        InputError: no list, an empty name, or one that stands there twice.
+    """
+    names = tuple(name.strip() for name in parse_list(option, text.strip(), skip_spaces=True))
+    if not names or not all(names):
+        raise InputError(
+            f"{option} must list names with commas between them. Got {shorten_text(repr(text))}: leave no name empty."
+        )
+    repeated = [name for place, name in enumerate(names) if name in names[:place]]
+    if repeated:
+        raise InputError(f"{option} names {shorten_text(repr(repeated[0]))} twice: list each name once.")
+    return names
+
+
+def format_list(names: Iterable[str]) -> str:
+    """Return the list that `parse_list` reads as these names."""
+    buffer = io.StringIO(newline="")
+    csv.writer(buffer, lineterminator=_LINE_END).writerow(names)  # what a line may end with is quoted
+    return buffer.getvalue().removesuffix(_LINE_END)
