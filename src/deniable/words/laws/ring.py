@@ -124,9 +124,10 @@ class RingLaw(Law):
     def sample(self, points: PointNumbers, streams: Streams, workers: int | None = None) -> PointNumbers:
         """Return one output point for each input point (N,)."""
         bits = streams.bits()
-        order, _ = group_tokens_by_point(points, self._graph.count)
+        is_short = len(points) <= _MAX_SERIAL_TOKENS  # counting points costs more than sorting few of them
+        order = np.argsort(points, kind="stable") if is_short else group_tokens_by_point(points, self._graph.count)[0]
         grouped = points[order]
-        starts = np.flatnonzero(np.diff(grouped, prepend=-1, append=-1))
+        starts = np.flatnonzero(np.concatenate([[True], grouped[1:] != grouped[:-1], [True]]))[: len(points) + 1]
         out = np.empty(len(points), dtype=np.int32)
 
         def visit(first: int) -> None:
@@ -134,7 +135,7 @@ class RingLaw(Law):
             _draw_points(self._graph.neighbours, self._graph.counts, self.entries, grouped, groups, order, bits, out)
 
         tasks = range(0, len(starts) - 1, _POINTS_PER_TASK)
-        if len(points) <= _MAX_SERIAL_TOKENS:
+        if is_short:
             for first in tasks:
                 visit(first)
         else:
