@@ -26,7 +26,7 @@ import pyarrow.parquet as pq
 import deniable as dn
 from deniable.core.parallel import count_cores
 from deniable.ledger import Charges, create_ledger, make_metric_cost
-from deniable.ledger.keys import HASH_BYTES
+from deniable.ledger.charges import HASH_BYTES
 
 CELLS, PERSONS, ROUNDS = 100_000, 10_000, 5
 TEXTS, WORDS = 20_000, 40

@@ -10,7 +10,7 @@ from deniable.checking.statements import OWNERS_CHOICE, VERSION, Statements
 from deniable.checking.synthesis import expect_linear_card
 from deniable.core.errors import import_extra
 from deniable.core.guarantees import EMPTY_PLACE, EMPTY_RECORD, PROVED_IDEAL
-from deniable.learning.artifact import CARD_SCHEMA, NO_GUARANTEE
+from deniable.learning.card import CARD_SCHEMA, NO_GUARANTEE
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
 _PROTECTION, _ACCOUNTING, _CHOICE = "training records", "accounting", "epsilon chosen"

@@ -17,7 +17,7 @@ from deniable.core.errors import InputError, escape_unprintable, make_parameter_
 from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, format_value
 from deniable.core.signatures import UNSIGNED, SignatureCheck
-from deniable.learning.artifact import CARD_SCHEMA
+from deniable.learning.card import CARD_SCHEMA
 from deniable.persons.certificate import SYNTHESIS_CERTIFICATE_SCHEMA
 from deniable.space import Space
 from deniable.text.certificate import CERTIFICATE_SCHEMA

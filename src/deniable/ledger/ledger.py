@@ -19,8 +19,7 @@ from deniable.core.keys import Key, KeyReference, parse_key, read_key
 from deniable.core.randomness import SecretBytes
 from deniable.core.signatures import create_key_file
 from deniable.ledger.accounts import Amounts, Cost, add_amounts, is_within
-from deniable.ledger.charges import Charges
-from deniable.ledger.keys import HASH_BYTES, LedgerKeys
+from deniable.ledger.charges import HASH_BYTES, Charges, LedgerKeys
 from deniable.ledger.postgres import PostgresStore, create_postgres_ledger
 from deniable.ledger.sqlite import SQLiteStore, create_sqlite_ledger
 from deniable.ledger.store import (

@@ -1,7 +1,7 @@
 """What the card of a private classifier says: its guarantee, what the budget was spent on, and what is public."""
 
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.artifact import build_card, describe_data, describe_protection
+from deniable.learning.card import build_card, describe_data, describe_protection
 from deniable.persons.classifier import LinearClassifier
 from deniable.text.release_certificate import CHOICE_DISCLOSURE, CHOSEN_FROM_DATA
 

@@ -3,7 +3,7 @@
 from typing import Any
 
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.artifact import NO_GUARANTEE, build_card, describe_data, make_share_fact
+from deniable.learning.card import NO_GUARANTEE, build_card, describe_data, make_share_fact
 from deniable.measure.intervals import Estimate
 from deniable.rewriting.model import Rewriter
 

@@ -5,7 +5,7 @@ import dataclasses
 from deniable.core.guarantees import PROVED_IDEAL, is_proved, limit_status
 from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.artifact import build_card, describe_data, describe_protection, make_share_fact
+from deniable.learning.card import build_card, describe_data, describe_protection, make_share_fact
 from deniable.measure.intervals import Estimate
 from deniable.models.images.certification import CertifiedAccuracyCurve
 from deniable.models.images.dataset import ImageDataset

@@ -3,7 +3,7 @@
 import dataclasses
 
 from deniable.core.report import Fact, Report, Section, make_facts
-from deniable.learning.artifact import NO_GUARANTEE, build_card, describe_data, describe_protection, make_share_fact
+from deniable.learning.card import NO_GUARANTEE, build_card, describe_data, describe_protection, make_share_fact
 from deniable.measure.intervals import Estimate, estimate_share
 from deniable.models.text.documents import Documents
 from deniable.models.text.model import TextModel, describe_source
