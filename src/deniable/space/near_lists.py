@@ -45,7 +45,7 @@ def list_near_points(points: FloatArray, by: str) -> WordLists:
         by: ``cosine`` distance, under which a vector of length 0 is half as far from others as an orthogonal one; or
             ``euclidean`` distance.
     """
-    count = min(NEAR_COUNT, len(points) - 1)
+    count = max(0, min(NEAR_COUNT, len(points) - 1))
     state = hashlib.blake2b(repr((by, points.shape, count)).encode(), digest_size=16)
     state.update(points.tobytes())
     if by == "cosine":
@@ -56,7 +56,7 @@ def list_near_points(points: FloatArray, by: str) -> WordLists:
         visit = functools.partial(_select_nearest, count)
         fill = prepare_euclidean(points)
         blocks = map_row_blocks(lambda rows, out: fill(points[rows], out), len(points), visit, range(len(points)))
-        return np.concatenate(blocks).astype(np.float64)
+        return np.concatenate([np.empty((0, count)), *blocks])
 
     near = load_or_compute_array(f"near-{state.hexdigest()}", (len(points), count), compute)
     return near.astype(np.int32)

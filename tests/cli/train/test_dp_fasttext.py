@@ -92,7 +92,7 @@ def test_an_interrupted_run(train, place):
         (["--metric", "angular"], "--metric"),
         (["--classes", "good"], "'good'"),
         (["--test", "many.csv"], "private table"),
-        pytest.param(["--epsilon", "1000"], "or less", marks=pytest.mark.deep),
+        pytest.param(["--epsilon", "1000"], "at most 100", marks=pytest.mark.deep),
         (["--epsilon", "-1"], "epsilon"),
         (["--batch-size", "0"], "batch_size"),
     ],

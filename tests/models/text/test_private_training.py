@@ -140,7 +140,7 @@ def test_the_schedule_follows_from_declared_numbers():
     assert (settings.plan.rate, settings.plan.steps, settings.learning_rate) == (0.5, 60, 4.0)
     small = PrivateTextOptions(1.0, 1e-5, 500).plan_settings(300)
     assert small.plan.rate == 1.0
-    assert small.learning_rate == pytest.approx(500 / (2 * small.noise_multiplier * 300**0.5))
+    assert small.learning_rate == pytest.approx(500 / (2 * small.plan.noise_multiplier * 300**0.5))
     assert PrivateTextOptions(1.0, 1e-5, 100, batch_size=30, epochs=2).plan_settings(5).plan.steps == 7
     assert choose_learning_rate(dn.TrainingPlan("poisson", 10**9, 10**9, 1, 1.0, 1.0), 4) == 4.0
 
