@@ -224,7 +224,7 @@ def test_the_image_serves_and_its_volume_is_read_again(image):
         assert code == 0
         assert TOKEN not in first.read_log()
     times = list_times(volume)
-    assert {".facts", ".f64", ".nbi"} <= {path.suffix for path in times}
+    assert {".f64", ".nbi"} <= {path.suffix for path in times}
 
     with Container(image) as second:
         second.wait_for(second.is_healthy)
