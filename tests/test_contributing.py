@@ -26,9 +26,9 @@ NOTICING_TESTS = (
     "tests/test_package.py::test_every_public_name_resolves",
     "tests/test_package.py::test_public_members_are_documented",
     "tests/cli/test_processes.py::test_shell_completion_lists_choices",
-    "tests/cli/test_privatize.py::test_mechanisms_and_metrics",
+    "tests/cli/commands/test_privatize.py::test_mechanisms_and_metrics",
     "tests/catalogue",
-    "tests/cli/audit/test_mechanism.py::test_help",
+    "tests/cli/commands/audit/test_mechanism.py::test_help",
 )
 
 

@@ -12,7 +12,7 @@ from deniable.cli.private_tables import (
     PrivateColumns,
     PrivateTable,
     PublicFile,
-    TableFormat,
+    TableOptions,
     check_test_file,
     describe_capped_rows,
     hold_out_rows,
@@ -21,7 +21,7 @@ from deniable.cli.private_tables import (
 from tests.cli.text_models import write
 from tests.refusals import refuses
 
-CSV = TableFormat(None, None, "utf-8")
+CSV = TableOptions()
 CLASSES = ("good", "bad")
 ROWS = [
     ("fine", "good", "ann"),

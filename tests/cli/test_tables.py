@@ -12,8 +12,7 @@ from hypothesis import strategies as st
 
 from deniable.cli.tables import (
     OUTPUT_FORMATS,
-    QuotingName,
-    TableFormat,
+    TableOptions,
     encode_rows,
     parse_output_format,
     read_table_columns,
@@ -43,8 +42,8 @@ def read_back(data, kind):
     with tempfile.TemporaryDirectory() as folder:
         path = Path(folder) / f"t.{kind}"
         path.write_bytes(data)
-        quoting = QuotingName.STANDARD if kind in ("csv", "tsv") else None
-        return read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8", quoting))["text"]
+        quoting = "standard" if kind in ("csv", "tsv") else None
+        return read_table_columns(str(path), ["text"], TableOptions(None, None, "utf-8", quoting))["text"]
 
 
 @pytest.mark.parametrize("kind", OUTPUT_FORMATS)
@@ -94,10 +93,10 @@ def test_a_label_that_swallows_rows(tmp_path):
     path.write_text(SWALLOWED)
     for names in (["text"], ["text", "label"]):
         with refuses("line 2"):
-            read_table_columns(str(path), names, TableFormat(None, None, "utf-8"))
-    columns = read_table_columns(str(path), ["text", "label"], TableFormat(None, None, "utf-8", QuotingName.NONE))
+            read_table_columns(str(path), names, TableOptions())
+    columns = read_table_columns(str(path), ["text", "label"], TableOptions(quoting="none"))
     assert columns["label"] == ['"a', "b", 'b"']
-    merged = read_table_columns(str(path), ["text", "label"], TableFormat(None, None, "utf-8", QuotingName.STANDARD))
+    merged = read_table_columns(str(path), ["text", "label"], TableOptions(quoting="standard"))
     assert len(merged["text"]) == 1
 
 
@@ -105,6 +104,6 @@ def test_swallowed_rows_are_named(tmp_path, capsys):
     """Where quotes seem to be meant all the same, the owner is told of cells that look like rows."""
     path = tmp_path / "in.csv"
     path.write_text('text,n\n"a, b",1\n"c, d",2\n"e,3\nf",4\n')
-    assert len(read_table_columns(str(path), ["text"], TableFormat(None, None, "utf-8"))["text"]) == 3
+    assert len(read_table_columns(str(path), ["text"], TableOptions())["text"]) == 3
     assert "warning (for you only): " in (said := capsys.readouterr().err)
     assert "line 4: the first of 1 quoted cells with lines that would be rows without quotes" in said

@@ -5,7 +5,7 @@ import dataclasses
 import pytest
 
 import deniable as dn
-from tests.cli.train.helpers import fails
+from tests.cli.commands.train.helpers import fails
 from tests.commands import run
 from tests.refusals import refuses
 from tests.registry.small import train

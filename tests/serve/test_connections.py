@@ -10,7 +10,7 @@ import time
 
 import pytest
 
-from tests.cli.train.helpers import fails
+from tests.cli.commands.train.helpers import fails
 from tests.commands import run
 from tests.serve.helpers import (
     HASTY,

@@ -6,7 +6,7 @@ import logging
 import pytest
 
 import deniable as dn
-from tests.cli.train.helpers import fails
+from tests.cli.commands.train.helpers import fails
 from tests.commands import run
 from tests.serve.helpers import SECRET, TOKEN, assert_problem, serve
 

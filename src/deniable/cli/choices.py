@@ -69,23 +69,6 @@ class NeedName(enum.StrEnum):
     CLASSIFIER = "classifier"
 
 
-class TableFormatName(enum.StrEnum):
-    """Formats of tables: those of `deniable.text.tables.TABLE_FORMATS`."""
-
-    CSV = "csv"
-    TSV = "tsv"
-    JSONL = "jsonl"
-    PARQUET = "parquet"
-    TXT = "txt"
-
-
-class QuotingName(enum.StrEnum):
-    """What quotes mean in csv and tsv: those of `deniable.text.tables.layout.Quoting`."""
-
-    STANDARD = "standard"
-    NONE = "none"
-
-
 class UnknownWordHandling(enum.StrEnum):
     """What becomes of words outside the vocabulary."""
 

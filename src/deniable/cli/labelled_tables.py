@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING
 import typer
 
 from deniable.cli.options import format_names
-from deniable.cli.tables import TableFormat, read_table_columns
+from deniable.cli.tables import TableOptions, read_table_columns
 from deniable.cli.usable_rows import select_usable_rows
 from deniable.core.errors import InputError
 
@@ -40,7 +40,7 @@ class LabelledColumns:
     text: str
     label: str
     premise: str | None
-    table_format: TableFormat
+    table_format: TableOptions
 
     def __post_init__(self) -> None:
         if self.label == self.premise:

@@ -11,23 +11,24 @@ from typing import Annotated
 import typer
 
 from deniable import __version__
-from deniable.cli import attack, audit, certificate, certify, ledger, train
 from deniable.cli.choices import VerifiedMechanismName
-from deniable.cli.compare import run_compare
-from deniable.cli.explain import run_explain
-from deniable.cli.key import run_key
-from deniable.cli.measure import run_measure
+from deniable.cli.commandline import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command
+from deniable.cli.commands import attack, audit, certificate, certify, ledger, train
+from deniable.cli.commands.compare import run_compare
+from deniable.cli.commands.explain import run_explain
+from deniable.cli.commands.key import run_key
+from deniable.cli.commands.measure import run_measure
+from deniable.cli.commands.predict import run_predict
+from deniable.cli.commands.privatize import run_privatize
+from deniable.cli.commands.rewrite import run_rewrite
+from deniable.cli.commands.serve import run_serve
+from deniable.cli.commands.synthesize import run_synthesize
+from deniable.cli.commands.tune import run_tune
 from deniable.cli.memory import is_out_of_memory
-from deniable.cli.options import EXIT_COULD_NOT_RUN, EXIT_REFUTED, HELP_SETTINGS, add_command, suggest_name
+from deniable.cli.options import suggest_name
 from deniable.cli.outcome import describe_outputs, describe_remedy, forget_outputs, watch_outputs
-from deniable.cli.predict import run_predict
-from deniable.cli.privatize import run_privatize
 from deniable.cli.progress import watch_command
-from deniable.cli.rewrite import run_rewrite
-from deniable.cli.serve import run_serve
 from deniable.cli.streams import prepare_streams
-from deniable.cli.synthesize import run_synthesize
-from deniable.cli.tune import run_tune
 from deniable.core.errors import BudgetExceeded, DeniableError, escape_unprintable, is_interruption
 
 _INTERRUPTED = 130

@@ -5,11 +5,10 @@ command releases or verifies; the epsilon of a mechanism that smooths, augments 
 ``--seed`` repeats results; where a public seed would end the privacy of the output it is called ``--test-seed``.
 """
 
+import dataclasses
 import difflib
 import enum
-import functools
-import inspect
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -21,20 +20,20 @@ from deniable.cli.choices import (
     MechanismName,
     MetricName,
     OverBudgetHandling,
-    QuotingName,
-    TableFormatName,
     UnknownWordHandling,
 )
-from deniable.cli.memory import check_address_space
+from deniable.cli.commandline import option
+from deniable.core.errors import check_positive
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
 
-EXIT_REFUTED = 1
-"""A claim is refuted, or a budget exceeded."""
-EXIT_COULD_NOT_RUN = 2
+    from deniable.space import Space
+    from deniable.words import WordMechanism
+    from deniable.words.prior import Prior
 
-HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+TableFormatName = Literal["csv", "tsv", "jsonl", "parquet", "txt"]
+QuotingName = Literal["standard", "none"]
 
 PRIVACY_PANEL, MODEL_PANEL, TRAINING_PANEL, DATA_PANEL = "Privacy", "Model", "Training", "Data"
 WORDS_PANEL, TABLE_PANEL, OUTPUT_PANEL = "Words and their vectors", "Table format", "Output"
@@ -44,24 +43,6 @@ BLACK_BOX_PANEL, CERTIFICATION_PANEL = "Black box", "Certification"
 _PIPE_HELP = 'also compressed as .gz or .zst; "-" reads standard input.'
 _SHOWN_NAMES = 10
 """Names that a message lists."""
-
-
-def make_group(help_text: str) -> typer.Typer:
-    """Return an empty group of commands."""
-    return typer.Typer(help=help_text, no_args_is_help=True, rich_markup_mode="rich", context_settings=HELP_SETTINGS)
-
-
-def add_command(group: typer.Typer, name: str, function: Callable[..., None], panel: str | None = None) -> None:
-    """Add a command whose help is the docstring of its function, each paragraph as one line that help can wrap."""
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-
-    @functools.wraps(function)
-    def run(*arguments: Any, **options: Any) -> None:  # noqa: ANN401 - those of the command
-        check_address_space()
-        function(*arguments, **options)
-
-    group.command(name, help=help_text, rich_help_panel=panel)(run)
 
 
 def list_choices(choices: type[enum.StrEnum]) -> str:
@@ -101,17 +82,6 @@ def read_optional_signing_key(path: Path | None) -> "Ed25519PrivateKey | None":
     from deniable.core.signatures import read_signing_key
 
     return None if path is None else read_signing_key(path)
-
-
-def list_given_options(context: typer.Context) -> dict[str, Any]:
-    """Return the values of the options that stand on the command line, by their first names."""
-    given = {}
-    for parameter in context.command.params:
-        name = parameter.name or ""
-        source = context.get_parameter_source(name)
-        if parameter.param_type_name == "option" and source is not None and source.name == "COMMANDLINE":
-            given[parameter.opts[0]] = context.params[name]
-    return given
 
 
 def make_option(panel: str, *names_and_help: str, default_text: str | bool = True, **settings: Any) -> Any:  # noqa: ANN401
@@ -265,8 +235,7 @@ FormatOption = Annotated[
     make_option(
         TABLE_PANEL,
         "--format",
-        f"Format: {list_choices(TableFormatName)}.",
-        metavar="FORMAT",
+        "Format of the table.",
         default_text="by its name",
     ),
 ]
@@ -285,8 +254,7 @@ QuotingOption = Annotated[
     make_option(
         TABLE_PANEL,
         "--quoting",
-        f"Quotes of csv, tsv: {list_choices(QuotingName)} (ordinary characters).",
-        metavar="QUOTING",
+        "Quotes of csv and tsv files; none are ordinary characters.",
         default_text=False,
     ),
 ]
@@ -392,3 +360,121 @@ SignKeyOption = Annotated[
 ]
 ForceOption = Annotated[bool, make_option(OUTPUT_PANEL, "--force", "Overwrite existing output files.")]
 JsonOption = Annotated[bool, make_option(OUTPUT_PANEL, "--json", "Print the result as JSON.")]
+
+
+# Options that several commands share, as dataclasses: what a command takes as a whole, see `commandline`.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class SpaceOptions:
+    """Words and their vectors.
+
+    Attributes:
+        space: word vectors: glove (built in), or a GloVe, word2vec or .npz file.
+        metric: distance between words.
+        hide: classes to hide: names, places, numbers, health, files of words; or none.
+    """
+
+    space: str = dataclasses.field(default="glove", metadata=option(metavar="SOURCE"))
+    metric: str = dataclasses.field(
+        default=MetricName.STEPS.value, metadata=option(choices=list(MetricName), metavar="METRIC")
+    )
+    hide: str = dataclasses.field(default=HIDE_DEFAULT, metadata=option(metavar="CLASS,..."))
+
+    def list_files(self) -> list[Path]:
+        """The files that the space and what it hides are read from, which no output may be."""
+        from deniable.cli.building import find_word_files
+
+        return find_word_files(self.space, self.hide)
+
+    def build(self) -> "Space":
+        """The space; a cache that cannot be used is noted.
+
+        Raises:
+            InputError: a file that cannot be read, or an unknown class.
+        """
+        from deniable.cli.building import build_space
+
+        return build_space(self.space, self.metric, self.hide)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordOptions(SpaceOptions):
+    """Words and their vectors.
+
+    Attributes:
+        prior: public counts, a word and its count a line; never of private texts.
+    """
+
+    prior: Path | None = dataclasses.field(
+        default=None, metadata=option(metavar="FILE", show_default="Zipf's law by rank")
+    )
+
+    def list_files(self) -> list[Path]:
+        """The files that words, what is hidden of them and their counts are read from, which no output may be."""
+        return [*super().list_files(), *([] if self.prior is None else [self.prior])]
+
+    def load_prior(self, space: "Space") -> "Prior":
+        """The prior of ``--prior``, or Zipf's law; what of the file was left out is noted.
+
+        Raises:
+            InputError: the file cannot be read, or has no usable counts.
+        """
+        from deniable.cli.building import load_word_prior
+
+        return load_word_prior(self.prior, space)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class WordPrivacy:
+    """Privacy.
+
+    Attributes:
+        epsilon: privacy budget per word and unit of distance, which is a step unless --metric says otherwise.
+        mechanism: word mechanism; auto is tight where it is fast and keeps more words, otherwise calibrated.
+
+    Raises:
+        InputError: an epsilon that no mechanism takes.
+    """
+
+    epsilon: float
+    mechanism: str = dataclasses.field(
+        default="auto", metadata=option(choices=list(MechanismName), metavar="MECHANISM")
+    )
+
+    def __post_init__(self) -> None:
+        """Refuse an epsilon before a space is read."""
+        check_positive("the mechanism", "epsilon", self.epsilon)
+
+    def build(self, space: "Space") -> "WordMechanism":
+        """The mechanism on a space.
+
+        Raises:
+            InputError: a parameter out of range.
+        """
+        from deniable.cli.building import build_word_mechanism
+
+        return build_word_mechanism(space, self.mechanism, self.epsilon)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class OutputOptions:
+    """Output.
+
+    Attributes:
+        certificate: where to write the certificate.
+        sign_key: key written by deniable key --sign; signs what is written, in CERTIFICATE.sig.
+        force: overwrite existing output files.
+    """
+
+    certificate: str | None = dataclasses.field(
+        default=None, metadata=option(metavar="FILE", show_default="OUTPUT.certificate.json")
+    )
+    sign_key: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
+    force: bool = False
+
+    def read_signing_key(self) -> "Ed25519PrivateKey | None":
+        """The key of ``--sign-key``; None where it was not given.
+
+        Raises:
+            InputError: the file holds none.
+        """
+        return read_optional_signing_key(self.sign_key)

@@ -8,7 +8,7 @@ from pathlib import Path, PurePath
 
 import typer
 
-from deniable.cli.options import list_given_options
+from deniable.cli.commandline import list_given_options
 from deniable.cli.tables import COMPRESSED_ENDINGS
 from deniable.core.files import PIPE
 

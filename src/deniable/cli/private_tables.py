@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from deniable.cli.tables import TableFormat, read_public_texts, read_table_columns
+from deniable.cli.tables import TableOptions, read_public_texts, read_table_columns
 from deniable.cli.usable_rows import describe_rows, select_usable_rows
 from deniable.core.errors import InputError
 
@@ -34,7 +34,7 @@ class PrivateColumns:
     text: str
     label: str
     person: str | None
-    table_format: TableFormat
+    table_format: TableOptions
 
     def __post_init__(self) -> None:
         purposes = {"texts": self.text, "labels": self.label, "persons": self.person}
@@ -170,7 +170,7 @@ class PublicFile:
     path: Path
     text: str
     label: str | None
-    table_format: TableFormat
+    table_format: TableOptions
 
     def check_is_other_file(self, private_source: str) -> None:
         """Raise `InputError` where the public file is the private one, by its name or by its content."""

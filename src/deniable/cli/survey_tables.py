@@ -4,7 +4,7 @@ import dataclasses
 import textwrap
 from typing import TYPE_CHECKING
 
-from deniable.cli.tables import TableFormat, read_table_columns
+from deniable.cli.tables import TableOptions, read_table_columns
 from deniable.cli.usable_rows import describe_rows
 from deniable.core.numbers import format_exact, format_upper_percent
 
@@ -42,7 +42,7 @@ class SurveyTable:
 
 
 def read_survey_table(
-    source: str, columns: tuple[str, str | None, str | None], table_format: TableFormat, id_column: str | None = None
+    source: str, columns: tuple[str, str | None, str | None], table_format: TableOptions, id_column: str | None = None
 ) -> SurveyTable:
     """Return the columns of texts, labels and authors, and that of record ids."""
     from deniable.measure.labels import encode_labels

@@ -6,9 +6,10 @@ import io
 import json
 from collections.abc import Mapping, Sequence
 from pathlib import Path, PurePath
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
-from deniable.cli.choices import QuotingName
+from deniable.cli.commandline import option
+from deniable.cli.options import QuotingName, TableFormatName
 from deniable.cli.owner_remarks import warn_owner
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE, check_stream_name
@@ -25,26 +26,29 @@ COMPRESSED_ENDINGS = (".gz", ".zst")
 
 
 @dataclasses.dataclass(frozen=True)
-class TableFormat:
-    """How a table is written, as the options say.
+class TableOptions:
+    """Table format.
 
     Attributes:
-        name: a `TableFormatName`; None for what the ending stands for.
-        delimiter: of csv and tsv; None for the usual one.
-        encoding: of everything but parquet.
-        quoting: of csv and tsv, a `QuotingName`; None where it was not given.
+        format: format of the table.
+        delimiter: field delimiter of csv and tsv files.
+        encoding: character encoding of everything but parquet.
+        quoting: quotes of csv and tsv files; none are ordinary characters.
     """
 
-    name: str | None
-    delimiter: str | None
-    encoding: str
+    format: TableFormatName | None = dataclasses.field(default=None, metadata=option(show_default="by its name"))
+    delimiter: str | None = dataclasses.field(
+        default=None, metadata=option(metavar="CHARACTER", show_default="comma; tab for tsv")
+    )
+    encoding: str = "utf-8"
     quoting: QuotingName | None = None
 
-    def adapt(self, format_name: str) -> "TableFormat":
-        """Return how another table is written, of which the format alone is known."""
+    def adapt(self, format_name: str) -> "TableOptions":
+        """How another table is written, of which only the format is known."""
+        name = cast("TableFormatName", format_name)
         if format_name in ("csv", "tsv"):
-            return dataclasses.replace(self, name=format_name)
-        return TableFormat(format_name, None, self.encoding)
+            return dataclasses.replace(self, format=name)
+        return TableOptions(name, encoding=self.encoding)
 
     def build_layout(self, source: str, format_name: str, columns: Sequence[str]) -> "TableLayout":
         """Return where some columns of a table stand.
@@ -66,7 +70,7 @@ class TableFormat:
             columns=columns,
             delimiter=parse_delimiter(format_name, self.delimiter),
             encoding=self.encoding,
-            quoting=None if self.quoting is None else self.quoting.value,
+            quoting=self.quoting,
         )
 
 
@@ -90,7 +94,7 @@ class ColumnChoice:
 
 
 def build_release_layout(
-    source: str, format_name: str, columns: ColumnChoice, table_format: TableFormat, *, replace_empty: bool = False
+    source: str, format_name: str, columns: ColumnChoice, table_format: TableOptions, *, replace_empty: bool = False
 ) -> "TableLayout":
     """Return where the texts of a table stand, and which columns are released.
 
@@ -117,7 +121,7 @@ def build_release_layout(
 def read_table_columns(
     source: str,
     columns: Sequence[str | None],
-    table_format: TableFormat,
+    table_format: TableOptions,
     *,
     record_id: str | None = None,
     person: str | None = None,
@@ -141,10 +145,10 @@ def read_table_columns(
     column_names = [column for column in columns if column is not None]
     for column in ({column_names[0]} & {*column_names[1:]}) | ({record_id, person} & {*column_names}):
         raise InputError(f"The column {column!r} cannot be texts and labels or authors or ids at once: name another.")
-    if table_format.name is None and source == PIPE:
+    if table_format.format is None and source == PIPE:
         raise InputError("The format of a pipe must be named, for example --format csv.")
     check_input_file(source)
-    format_name = table_format.name or detect_table_format(source)
+    format_name = table_format.format or detect_table_format(source)
     if format_name == "txt" and (column_names != ["text"] or record_id is not None or person is not None):
         raise InputError(
             "A txt file has no columns, each line is a text: leave out the options that name some, or give a csv, tsv, "
@@ -161,7 +165,7 @@ def read_table_columns(
 
 
 def read_public_texts(
-    source: str, column: str, table_format: TableFormat, option: str = "--public-texts"
+    source: str, column: str, table_format: TableOptions, option: str = "--public-texts"
 ) -> list[str | None]:
     """Return the texts of a file: of a table the column, of any other file the lines.
 

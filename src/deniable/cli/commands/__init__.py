@@ -1,0 +1,1 @@
+"""One file a command; a folder is a group of commands."""

@@ -1,0 +1,17 @@
+"""``deniable audit``: one command for each kind of claimant."""
+
+from deniable.cli.commandline import add_command, make_group
+from deniable.cli.commands.audit.callable import run_audit_callable
+from deniable.cli.commands.audit.command import run_audit_command
+from deniable.cli.commands.audit.mechanism import run_audit_mechanism
+from deniable.cli.commands.audit.outputs import run_audit_outputs
+from deniable.cli.commands.audit.training import run_audit_training
+from deniable.cli.commands.audit.zoo import run_audit_zoo
+
+group = make_group("Check a claim of privacy: exactly where the law is known, by sampling where it is a black box.")
+add_command(group, "mechanism", run_audit_mechanism)
+add_command(group, "callable", run_audit_callable)
+add_command(group, "command", run_audit_command)
+add_command(group, "outputs", run_audit_outputs)
+add_command(group, "training", run_audit_training)
+add_command(group, "zoo", run_audit_zoo)

@@ -1,0 +1,55 @@
+"""``deniable ledger create``: an empty ledger with its budget, and its key."""
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from deniable.cli.commands.ledger.options import KeyFileOption, LedgerArgument
+from deniable.cli.options import PRIVACY_PANEL, make_option
+
+BudgetOption = Annotated[
+    float, make_option(PRIVACY_PANEL, "--budget", "Epsilon that each account of a person has.", metavar="EPSILON")
+]
+LedgerDeltaOption = Annotated[
+    float | None,
+    make_option(
+        PRIVACY_PANEL,
+        "--delta",
+        "Delta of the account for releases that are (epsilon, delta)-private; for example 1e-6.",
+        default_text="no such account",
+    ),
+]
+UnitOption = Annotated[str, make_option(PRIVACY_PANEL, "--unit", "Whose spending is counted.", metavar="WORD")]
+
+
+def run_ledger_create(
+    where: LedgerArgument,
+    *,
+    budget: BudgetOption,
+    delta: LedgerDeltaOption = None,
+    unit: UnitOption = "person",
+    key_file: KeyFileOption = None,
+) -> None:
+    """Create a ledger of what each person has spent, and its key.
+
+    Each person has accounts that are never added together: metric epsilon of words, one for each metric (privatize),
+    pure epsilon of texts (rewrite), and epsilon at a delta (rewrite, synthesize, train). --budget is the cap of each.
+    The key names persons in the ledger, and noise follows from it: keep it apart from the database.
+    """
+    from deniable.core.errors import InputError
+    from deniable.core.randomness import generate_key
+    from deniable.ledger.ledger import Ledger, create_ledger
+    from deniable.ledger.store import find_key_path
+
+    key_path = Path(find_key_path(where, key_file))
+    if Path(where).absolute() == key_path.absolute():
+        raise InputError(f"The ledger and its key are one file, {where!r}: name another with --key-file.")
+    facts = create_ledger(where, budget, delta=delta, unit=unit, secret=generate_key(), key_path=key_path)
+    location = Ledger(where, f"file:{key_path}").shown_location
+    typer.echo(
+        f"Wrote the ledger {location}, which allows {facts.describe_caps()}, and its key {key_path}. "
+        "Keep the key secret, and where the ledger is not: without it the ledger shows numbers alone, and cannot be "
+        "used any more.",
+        err=True,
+    )

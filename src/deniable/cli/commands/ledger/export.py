@@ -1,0 +1,49 @@
+"""``deniable ledger export``: all totals as a table, for an audit or a backup that anybody can read."""
+
+import json
+from typing import Annotated
+
+import typer
+
+from deniable.cli.charging import list_ledger_files, open_ledger
+from deniable.cli.commands.ledger.options import KeyFileOption, LedgerArgument
+from deniable.cli.options import OUTPUT_PANEL, ForceOption, make_option
+
+ExportOption = Annotated[
+    str,
+    make_option(
+        OUTPUT_PANEL,
+        "--output",
+        "-o",
+        'File to write, one JSON object a line; "-" for standard output.',
+        metavar="FILE",
+    ),
+]
+
+
+def run_ledger_export(
+    where: LedgerArgument, *, output: ExportOption, key_file: KeyFileOption = None, force: ForceOption = False
+) -> None:
+    """Write what each person was charged for, one JSON object for each person and kind of release.
+
+    Persons stand in it as the ledger knows them, as keyed hashes.
+    """
+    from deniable.core.files import PIPE, check_outputs, open_outputs
+
+    ledger = open_ledger(where, key_file)
+    check_outputs([output], list_ledger_files(where, key_file), force=force)
+    with open_outputs(output, force=force, owner_only=[output]) as (stream,):
+        rows = 0
+        for units in ledger.list_units():
+            row = {
+                "person": units.person.hex(),
+                "account": units.cost.account,
+                "charges": units.cells,
+                "units": units.units,
+                "amounts": [units.units * amount for amount in units.cost.amounts],
+                "release": dict(units.cost.facts),
+            }
+            stream.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
+            rows += 1
+    if output != PIPE:
+        typer.echo(f"wrote {rows:,} rows to {output}", err=True)
