@@ -7,11 +7,10 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.published.adept import entry, unclipped
-from deniable.published.adept.method import make_adept_method
-from deniable.published.adept.text_entries import ADEPT_TEXT_ENTRIES
-from deniable.published.entry import examine_entry
-from deniable.rewriting.methods.clipped_noise import make_l2_ball_method
+from deniable.published.adept.mechanism import ENTRIES, UnclippedADePT
+from deniable.published.adept.texts import ENTRIES as ADEPT_TEXT_ENTRIES
+from deniable.published.adept.texts import make_adept_method
+from deniable.rewriting.methods import make_l2_ball_method
 from tests.refusals import refuses
 from tests.rewriting.untrained import untrained
 from tests.vectors.contract import SEED, VectorMechanismContract
@@ -77,7 +76,7 @@ def test_one_dimension_is_not_refuted():
 def test_its_noise_is_too_small_by_the_root_of_the_dimension():
     """The remedy for the same ball adds sqrt(n) times the noise; both report the radius of the model's training."""
     model = untrained(latent=4, radius=2.0)
-    method, remedy = make_adept_method(model, epsilon=3.0), make_l2_ball_method(model, name="remedy", epsilon=3.0)
+    method, remedy = make_adept_method(model, epsilon=3.0), make_l2_ball_method(model, epsilon=3.0)
     assert remedy.parameters["scale"] == pytest.approx(2 * method.parameters["scale"], rel=1e-8)
     assert method.parameters["radius"] == remedy.parameters["radius"] == 2.0
     assert method.parameters["sensitivity"] == 4.0
@@ -92,16 +91,16 @@ def test_an_epsilon_outside_its_domain_is_refused(epsilon):
 
 def test_the_loss_is_the_root_of_the_dimension():
     """The law spends sqrt(8) of a claim of 1, and its witness are two corners as far apart as the ball allows."""
-    verdict = entry.ENTRY.verify_law()
-    assert verdict.status == entry.ENTRY.exact_status == "refuted"
+    verdict = ENTRIES[0].verify_law()
+    assert verdict.status == ENTRIES[0].exact_status == "refuted"
     assert verdict.claim == 1.0
     assert verdict.lower_bound == pytest.approx(math.sqrt(8), rel=1e-8)
 
 
 def test_samples_alone_refute_it():
     """The audit refutes the claim with a bound between the claim and the true loss."""
-    verdict = entry.ENTRY.audit_samples(4)
-    assert verdict.status == entry.ENTRY.sampled_status == "refuted"
+    verdict = ENTRIES[0].audit_samples(4)
+    assert verdict.status == ENTRIES[0].sampled_status == "refuted"
     assert 1.0 < verdict.lower_bound <= math.sqrt(8)
 
 
@@ -113,7 +112,7 @@ BY_NAME = {entry.name: entry for entry in ADEPT_TEXT_ENTRIES}
 )
 def test_verdicts_are_as_expected(name):
     """The published claim is refuted from text to vector, those of the controls are not; no bound exceeds the truth."""
-    found = examine_entry(BY_NAME[name], 20_211_107)
+    found = BY_NAME[name].examine(20_211_107)
     assert found.is_as_expected, str(found.exact_verdict) + str(found.sampled_verdict)
     assert found.sampled_verdict.lower_bound <= found.exact_verdict.epsilon
     assert found.sampled_verdict.samples == 20_000
@@ -129,14 +128,23 @@ def test_the_exact_loss():
 @pytest.mark.parametrize("n", [1, 8, 100])
 def test_the_loss_is_epsilon_times_the_dimension(n):
     """The noise ignores the dimension, so that the loss grows with it; in one dimension the claim holds."""
-    mechanism = unclipped.UnclippedADePT(epsilon=0.5, domain=dn.Box(0.0, 1.0))
+    mechanism = UnclippedADePT(epsilon=0.5, domain=dn.Box(0.0, 1.0))
     assert mechanism.sensitivity(n) == 1.0
     assert mechanism.exact_loss(n).lower == pytest.approx(0.5 * n, rel=1e-8)
 
 
 def test_law_and_samples_refute_it():
     """The law spends eight times the claim, and a few hundred samples show more than the claim."""
-    assert unclipped.ENTRY.verify_law().lower_bound == pytest.approx(8.0, rel=1e-8)
-    verdict = unclipped.ENTRY.audit_samples(9)
+    assert ENTRIES[1].verify_law().lower_bound == pytest.approx(8.0, rel=1e-8)
+    verdict = ENTRIES[1].audit_samples(9)
     assert verdict.status == "refuted"
     assert 1.0 < verdict.lower_bound <= 8.0
+
+
+def test_what_the_remedies_of_adept_cost():
+    """2 C / epsilon in the l1 ball, sqrt(n) times that in the l2 ball; Gaussian noise has the l2 sensitivity 2 C."""
+    assert dn.Laplace(epsilon=0.7, domain=dn.L1Ball(2.0)).scale(64) == pytest.approx(4.0 / 0.7, rel=1e-8)
+    assert dn.Laplace(epsilon=0.7, domain=dn.L2Ball(2.0)).scale(64) == pytest.approx(4.0 * 8 / 0.7, rel=1e-8)
+    gaussian = dn.Gaussian(epsilon=0.7, delta=1e-6, domain=dn.L2Ball(2.0))
+    assert gaussian.sensitivity(64) == 4.0
+    assert gaussian.guarantee.delta > 0

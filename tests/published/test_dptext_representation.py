@@ -18,9 +18,14 @@ from torch.nn import functional
 import deniable as dn
 from deniable.learning.artifact import serialize_model
 from deniable.learning.loop import AdamRun, Checkpoint
-from deniable.published.dptext.network import DPTextNetwork, RepresentationArchitecture
 from deniable.published.dptext.representation import LEARNED_EPSILON_NOTE, load_representation
-from deniable.published.dptext.training import AttributeRecords, RepresentationOptions, pad_vocabulary_texts
+from deniable.published.dptext.training import (
+    AttributeRecords,
+    DPTextNetwork,
+    RepresentationArchitecture,
+    RepresentationOptions,
+    pad_vocabulary_texts,
+)
 from tests.learning.stored import read_stored, write_stored
 from tests.published.toy_texts import CITY, TASK, TEXTS, VOCABULARY, fitted
 from tests.refusals import refuses
@@ -101,7 +106,7 @@ def test_a_seed_repeats_a_training():
 def test_going_on(tmp_path, monkeypatch):
     """A run cut off goes on from its checkpoint and comes to the weights of a run in one go."""
     whole = fitted("published", epochs=2).encode(TEXTS)
-    checkpoint, step, taken = Checkpoint(tmp_path / "run", {"data": "toy"}, interval=4), AdamRun.step, []
+    checkpoint, step, taken = Checkpoint(tmp_path / "run", interval=4), AdamRun.step, []
 
     def cut(run, number):
         if number == 9 and 9 not in taken:

@@ -6,17 +6,17 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.published import packages
 from deniable.published.entry import find_nearest_pairs
 from deniable.published.packages import (
-    laplace_in_ball,
-    numpy_laplace,
-    own_output_sets,
-    public_seed,
-    tem_wrong_bottom,
-    unknown_unchanged,
+    TEM_EPSILON,
+    compute_input_for_bottom_law,
+    compute_own_sets_law,
+    compute_tem_weights,
+    load_frequent_words,
 )
-from deniable.published.packages.tem_input_for_bottom import compute_input_for_bottom_law
-from deniable.published.packages.tem_wrong_bottom import TEM_EPSILON, compute_tem_weights, load_frequent_words
+
+ENTRIES = {entry.name: entry for entry in packages.ENTRIES}
 
 
 def test_the_law_verified_is_that_of_the_draws():
@@ -24,7 +24,9 @@ def test_the_law_verified_is_that_of_the_draws():
     random = np.random.default_rng(4)
     noise = random.uniform(-1, 1, size=400_000) * random.gamma(1, 1, size=400_000)
     flipped = (noise > 0.5).mean()
-    assert laplace_in_ball.ENTRY.verify_law().lower_bound == pytest.approx(math.log((1 - flipped) / flipped), abs=0.04)
+    assert ENTRIES["laplace-in-ball"].verify_law().lower_bound == pytest.approx(
+        math.log((1 - flipped) / flipped), abs=0.04
+    )
 
 
 def test_a_direction_on_the_sphere_would_keep_the_claim():
@@ -32,7 +34,7 @@ def test_a_direction_on_the_sphere_would_keep_the_claim():
     flipped = math.exp(-0.5) / 2
     sphere = math.log((1 - flipped) / flipped)
     assert sphere < 1.0
-    verdict = laplace_in_ball.ENTRY.verify_law()
+    verdict = ENTRIES["laplace-in-ball"].verify_law()
     assert verdict.status == "refuted"
     assert verdict.lower_bound > 1.5
     assert {verdict.witness.input, verdict.witness.other} == {"near", "far"}
@@ -49,16 +51,16 @@ def test_floats_that_only_one_input_can_give():
 
 def test_the_precision_attack_refutes_beyond_any_usual_epsilon():
     """The audit names the attack, and its bound lies above what values of Laplace noise could show at all."""
-    verdict = numpy_laplace.ENTRY.audit_samples(1)
+    verdict = ENTRIES["numpy-laplace"].audit_samples(1)
     assert verdict.status == "refuted"
     assert verdict.lower_bound > 1.0
     assert "precision" in verdict.method
-    assert numpy_laplace.ENTRY.verify_law is None
+    assert ENTRIES["numpy-laplace"].verify_law is None
 
 
 def test_every_word_draws_from_its_own_neighbours_alone():
     """Rows sum to 1, and only the twenty nearest words, ties among them, have a chance."""
-    law, space = own_output_sets._compute_law(), own_output_sets._load_space()
+    law, space = compute_own_sets_law(), load_frequent_words()
     np.testing.assert_allclose(law.sum(axis=1), 1.0, rtol=1e-12)
     assert (np.count_nonzero(law, axis=1) >= 20).all()
     assert np.count_nonzero(law, axis=1).max() < 30
@@ -68,7 +70,7 @@ def test_every_word_draws_from_its_own_neighbours_alone():
 
 def test_an_output_of_one_input_that_the_other_lacks():
     """The two words that are audited draw outputs that have no chance under the other, so that the loss is infinite."""
-    law, space = own_output_sets._compute_law(), own_output_sets._load_space()
+    law, space = compute_own_sets_law(), load_frequent_words()
     monday, january = law[space.index_of("monday")], law[space.index_of("january")]
     assert ((monday > 0) & (january == 0)).any()
     assert ((january > 0) & (monday == 0)).any()
@@ -76,21 +78,21 @@ def test_an_output_of_one_input_that_the_other_lacks():
 
 def test_the_audit_refutes_it():
     """Samples of the two words refute the claim at their true distance."""
-    verdict = own_output_sets.ENTRY.audit_samples(3)
+    verdict = ENTRIES["own-output-sets"].audit_samples(3)
     assert verdict.status == "refuted"
     assert verdict.lower_bound > verdict.claim == 1.0
 
 
 def test_the_noise_of_one_run_undoes_that_of_another():
     """Two runs on two inputs differ by the inputs alone, while secret noise would hide the difference."""
-    zero, one = (public_seed._make_mechanism().sample(np.array([x]))[0] for x in (0.0, 1.0))
+    zero, one = (packages.make_seeded_mechanism().sample(np.array([x]))[0] for x in (0.0, 1.0))
     assert one - zero == 1.0
     assert abs(zero) > 1e-6
 
 
 def test_the_law_of_a_program_with_a_default_seed_is_refuted():
     """Nothing bounds the loss of a program whose noise is known."""
-    verdict = public_seed.ENTRY.verify_law()
+    verdict = ENTRIES["public-seed"].verify_law()
     assert verdict.status == "refuted"
     assert verdict.lower_bound == math.inf
     assert "public seed" in verdict.guarantee.source
@@ -117,7 +119,7 @@ def test_which_words_are_missing_tells_the_input():
 
 def test_bottom_has_the_weight_of_the_published_score():
     """Bottom weighs exp(epsilon / 2 (-gamma + 2 / epsilon ln(n / |L_w|))), and nothing where no word lies beyond."""
-    words, bottom = tem_wrong_bottom.compute_tem_weights()
+    words, bottom = packages.compute_tem_weights()
     gamma = 0.5 * np.log(0.999 * 999 / 0.001)
     near = (words > 0).sum(axis=1)
     score = -gamma + 0.5 * np.log(1000 / near)
@@ -128,11 +130,11 @@ def test_bottom_has_the_weight_of_the_published_score():
 @pytest.mark.deep
 def test_far_words_get_another_share_than_by_the_algorithm():
     """Beyond gamma TEM gives every word the weight exp(-epsilon gamma / 2); here shares of near inputs jump apart."""
-    law, space = tem_wrong_bottom.compute_wrong_bottom_law(), tem_wrong_bottom.load_frequent_words()
-    words, _ = tem_wrong_bottom.compute_tem_weights()
+    law, space = packages.compute_wrong_bottom_law(), packages.load_frequent_words()
+    words, _ = packages.compute_tem_weights()
     shares = np.where(words == 0, law, 0.0).max(axis=1)
     shares = shares[shares > 0]
-    right = dn.TEM(space, epsilon=tem_wrong_bottom.TEM_EPSILON).law.rows(np.arange(1000))
+    right = dn.TEM(space, epsilon=packages.TEM_EPSILON).law.rows(np.arange(1000))
     right_shares = np.where(words == 0, right, 0.0).max(axis=1)
     right_shares = right_shares[right_shares > 0]
     assert shares.max() / shares.min() > 2 * right_shares.max() / right_shares.min()
@@ -140,23 +142,23 @@ def test_far_words_get_another_share_than_by_the_algorithm():
 
 def test_a_word_and_its_nearest_lose_more_than_the_claim():
     """At an output within gamma of one and beyond it of the other, some nearest two words exceed epsilon d."""
-    law, space = tem_wrong_bottom.compute_wrong_bottom_law(), tem_wrong_bottom.load_frequent_words()
-    words, _ = tem_wrong_bottom.compute_tem_weights()
+    law, space = packages.compute_wrong_bottom_law(), packages.load_frequent_words()
+    words, _ = packages.compute_tem_weights()
     distances = space.distances(range(1000))
     np.fill_diagonal(distances, np.inf)
     nearest = distances.argmin(axis=1)
     ratios = np.abs(np.log(law) - np.log(law[nearest])) / distances.min(axis=1, keepdims=True)
     one, output = np.unravel_index(ratios.argmax(), ratios.shape)
-    assert ratios[one, output] > tem_wrong_bottom.TEM_EPSILON
+    assert ratios[one, output] > packages.TEM_EPSILON
     assert (words[one, output] == 0) != (words[nearest[one], output] == 0)
 
 
 def test_the_audit_tells_two_unknown_words_apart():
     """Samples refute the claim for two words outside of the vocabulary, which come out as they went in."""
-    verdict = unknown_unchanged.ENTRY.audit_samples(5)
+    verdict = ENTRIES["unknown-unchanged"].audit_samples(5)
     assert verdict.status == "refuted"
     assert verdict.lower_bound > 1.0
-    known = unknown_unchanged._make_mechanism().space
+    known = packages.make_limited_mechanism().space
     assert verdict.witness.input not in known
     assert verdict.witness.other not in known
 
@@ -164,6 +166,6 @@ def test_the_audit_tells_two_unknown_words_apart():
 @pytest.mark.deep
 def test_the_mechanism_itself_is_correct():
     """For the words that it knows the claim is proved: passing the others through is the only flaw."""
-    verdict = dn.verify(unknown_unchanged._make_mechanism())
+    verdict = dn.verify(packages.make_limited_mechanism())
     assert verdict.status == "proved"
     assert verdict.claim == 1.0

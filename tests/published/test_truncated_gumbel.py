@@ -13,7 +13,7 @@ import deniable as dn
 from deniable.published.truncated_gumbel import law as law_module
 from deniable.published.truncated_gumbel import mechanism as module
 from deniable.published.truncated_gumbel import simulation
-from deniable.published.truncated_gumbel.law import GumbelQuadrature, GumbelTable, compute_gumbel_scale
+from deniable.published.truncated_gumbel.law import GumbelQuadrature, compute_gumbel_scale
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.published.truncated_gumbel.quadrature import integrate_row
 from deniable.published.truncated_gumbel.simulation import invert_truncated_gumbel
@@ -25,7 +25,7 @@ from tests.refusals import refuses
 
 def masses(subject):
     """Return the Poisson masses of the mechanism's number of candidates."""
-    return GumbelQuadrature(subject.space, subject.epsilon, subject.scale).poisson_masses
+    return GumbelQuadrature(subject.space, subject.epsilon).poisson_masses
 
 
 def law_at_scale(subject, word, share):
@@ -331,15 +331,6 @@ def test_threads_share_the_listed_neighbours():
 
         with ThreadPoolExecutor(4) as pool:
             assert list(pool.map(draw, range(4))) == alone
-
-
-def test_a_law_of_another_scale_has_no_name(small_space):
-    """Its rows would be cached, and its noise keyed, under the name of the mechanism's own law."""
-    subject = dn.TruncatedGumbel(small_space, epsilon=300.0)
-    for scale, is_named in ((subject.scale, True), (subject.scale / 3, False)):
-        quadrature = GumbelQuadrature(small_space, 300.0, scale)
-        assert (quadrature.fingerprint is not None) == is_named
-        assert (GumbelTable(small_space, quadrature).fingerprint is not None) == is_named
 
 
 def test_what_is_refused(small_space, small_vectors):

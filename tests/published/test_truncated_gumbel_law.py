@@ -9,9 +9,8 @@ from scipy import stats
 import deniable as dn
 from deniable.published.truncated_gumbel import law as law_module
 from deniable.published.truncated_gumbel import quadrature
-from deniable.published.truncated_gumbel.bound import search_far_outputs
 from deniable.published.truncated_gumbel.law import GumbelQuadrature, GumbelTable
-from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
+from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon, search_far_outputs
 from deniable.published.truncated_gumbel.quadrature import integrate_row
 from deniable.published.truncated_gumbel.simulation import GumbelSimulation
 from tests.contracts.statistics import THRESHOLD, same, streams
@@ -57,7 +56,7 @@ EPSILON = 250.0
 @pytest.fixture(scope="module")
 def rows(small_space):
     """Return the quadrature of a mechanism over sixty words."""
-    return GumbelQuadrature(small_space, EPSILON, dn.TruncatedGumbel(small_space, epsilon=EPSILON).scale)
+    return GumbelQuadrature(small_space, EPSILON)
 
 
 def test_masses_are_those_of_a_poisson_and_none_is_negligible(rows):
@@ -90,7 +89,7 @@ def test_names_differ_by_epsilon_and_space(rows, small_space, small_vectors):
     """Neither another epsilon nor moved words go by the same name."""
     moved = dn.Space(small_space.words, small_vectors + np.eye(60, 4))
     others = [
-        GumbelQuadrature(space, epsilon, dn.TruncatedGumbel(space, epsilon=epsilon).scale)
+        GumbelQuadrature(space, epsilon)
         for space, epsilon in ((small_space, 251.0), (moved, EPSILON), (small_space, EPSILON))
     ]
     names = [rows.fingerprint, *(other.fingerprint for other in others)]
@@ -104,7 +103,7 @@ def test_a_table_computes_every_row_once(rows, small_space, monkeypatch):
     counted = []
     integrate = law_module.integrate_row
     monkeypatch.setattr(law_module, "integrate_row", lambda *given: counted.append(1) or integrate(*given))
-    table = GumbelTable(small_space, rows)
+    table = GumbelTable(rows)
     points = np.array([3, 5, 3])
     distances = small_space.distances(points)
     first = table(points, distances)

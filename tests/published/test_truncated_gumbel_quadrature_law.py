@@ -6,12 +6,18 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.published.truncated_gumbel import quadrature_law
-from deniable.published.truncated_gumbel.quadrature_law import QuadratureLaw
+from deniable.published.truncated_gumbel import law as quadrature_law
+from deniable.published.truncated_gumbel.law import QuadratureLaw
+from deniable.words.laws.law import ExactEpsilon
 from tests.contracts.statistics import streams
 from tests.refusals import refuses
 
 POINTS = np.arange(60)
+
+
+def find_nothing():
+    """Return no loss that a search found."""
+    return ExactEpsilon(math.inf, 0.0, 0, 1, 0, 1.0, 0.0)
 
 
 def exponential_rows(distances):
@@ -50,7 +56,8 @@ class TestQuadrature:
         """Without an error both bounds meet at the true loss; with one they lie around it, or prove nothing."""
         truth = dn.laws.TabulatedLaw(small_space, Inexact(0)).exact_epsilon().epsilon
         sharp, wide, open_ended = (
-            QuadratureLaw(small_space, Inexact(error), Copy()).exact_epsilon() for error in (0.0, 0.05, 1.0)
+            QuadratureLaw(small_space, Inexact(error), Copy(), find_nothing).exact_epsilon()
+            for error in (0.0, 0.05, 1.0)
         )
         assert sharp.epsilon == pytest.approx(truth, rel=1e-4)
         assert sharp.lower_bound == pytest.approx(sharp.epsilon, rel=1e-6)
@@ -63,7 +70,7 @@ class TestQuadrature:
     def test_large_spaces_are_compared_at_some_inputs_and_searched(self, small_space, monkeypatch):
         """Beyond the limit some inputs are covered, and a worse loss that a search finds is taken."""
         monkeypatch.setattr(quadrature_law, "MAX_MATRIX_INPUTS", 20)
-        exact = QuadratureLaw(small_space, Inexact(0.0), Copy()).exact_epsilon()
+        exact = QuadratureLaw(small_space, Inexact(0.0), Copy(), find_nothing).exact_epsilon()
         assert not exact.is_exhaustive
         assert "most frequent of 60 inputs" in exact.method
         for loss in (1e6, 0.0):
@@ -74,7 +81,7 @@ class TestQuadrature:
 
     def test_draws_are_the_simulation_s_and_have_no_tables(self, small_space, monkeypatch):
         """Rows and outcomes are the ideal law's, draws the simulation's; tables, and hours of work, are refused."""
-        law, points = QuadratureLaw(small_space, Inexact(0.0), Copy()), POINTS.astype(np.int32)
+        law, points = QuadratureLaw(small_space, Inexact(0.0), Copy(), find_nothing), POINTS.astype(np.int32)
         np.testing.assert_array_equal(law.sample(points, streams(60, "copy")), points)
         rows = exponential_rows(small_space.distances(POINTS))
         np.testing.assert_array_equal(law.rows(POINTS), rows)
@@ -98,7 +105,7 @@ class Inaccurate(dn.TEM):
         def integrate(*_):
             raise dn.NotTractable("two grids differ")
 
-        return QuadratureLaw(self.space, integrate, Copy())
+        return QuadratureLaw(self.space, integrate, Copy(), find_nothing)
 
 
 def test_an_integral_that_is_not_accurate_enough(small_space):

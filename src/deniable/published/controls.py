@@ -1,123 +1,169 @@
-"""Controls of the zoo: correct mechanisms, none of which may be refuted."""
+"""Controls of the zoo: correct mechanisms, which no audit may refute, and a copy of the input, which all must."""
 
 import functools
-from collections.abc import Callable
+import math
 
 import numpy as np
-import numpy.typing as npt
+from randomgen import AESCounter
 
-from deniable.auditing.black_box import audit
 from deniable.auditing.verification import verify
 from deniable.core.arrays import FloatArray
-from deniable.core.guarantees import Verdict
-from deniable.published.dptext.random_output import RandomMechanism
-from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry, audit_nearest_words
+from deniable.core.errors import check_positive
+from deniable.core.guarantees import Guarantee, Verdict
+from deniable.published.entry import ZooEntry, audit_claim, audit_nearest_words, make_vector_entry
 from deniable.space import Space
-from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
+from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace
+from deniable.vectors.domains import check_dimension
+from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.tem import TEM
 
-_DIMENSION = 8
 _BOX = Box(0.0, 1.0)
 
-
-def _make_vector_evidence(make_mechanism: Callable[..., VectorMechanism], delta: float = 0.0) -> dict[str, object]:
-    """Return the evidence on a vector mechanism: its worst pair, its own claim."""
-
-    def audit_samples(seed: int) -> Verdict:
-        mechanism = make_mechanism(seed=seed)
-        x, x_prime = mechanism.worst_pair(_DIMENSION)
-        return audit(
-            mechanism.sample,
-            x,
-            x_prime,
-            claim=make_mechanism().guarantee.epsilon,
-            delta=delta,
-            samples=20_000,
-            confidence=ZOO_CONFIDENCE,
-            batched=True,
-            seed=seed,
-        )
-
-    return {
-        "audit_samples": audit_samples,
-        "sampled_status": "not refuted",
-        "verify_law": lambda: verify(make_mechanism(), dimension=_DIMENSION),
-        "exact_status": "proved",
-    }
+LAPLACE = functools.partial(Laplace, domain=_BOX)
+GAUSSIAN = functools.partial(Gaussian, domain=_BOX)
+ADEPT_L1 = functools.partial(Laplace, domain=L1Ball(1.0))
+ADEPT_TRUE = functools.partial(Laplace, domain=L2Ball(1.0))
+ADEPT_GAUSSIAN = functools.partial(Gaussian, domain=L2Ball(1.0))
 
 
-def _make_word_evidence(make_mechanism: Callable[..., WordMechanism]) -> dict[str, object]:
-    """Return the evidence on a word mechanism: its law, and its nearest pairs."""
+class _Control(VectorMechanism):
+    """What the two controls of Habernal 2022 share: no noise is added to the input."""
 
-    def audit_samples(seed: int) -> Verdict:
-        mechanism = make_mechanism(Space.glove(1_000, hide=()))
-        return audit_nearest_words(mechanism.sample, mechanism.space, mechanism.guarantee.epsilon, seed)
+    def worst_pair(self, n: int) -> tuple[FloatArray, FloatArray]:
+        """Return zeros and ones, the two data sets of Habernal 2022."""
+        return np.zeros(check_dimension(n)), np.ones(n)
 
-    return {
-        "audit_samples": audit_samples,
-        "sampled_status": "not refuted",
-        "verify_law": lambda: verify(make_mechanism(Space.glove(1_000, hide=()))),
-        "exact_status": "proved",
-    }
+
+class CopyMechanism(_Control):
+    """Returns its input: the control that every audit must refute (Habernal 2022, Section 5).
+
+    Args:
+        epsilon: the claim to refute, > 0.
+        seed: accepted as by every mechanism; nothing is drawn.
+
+    Raises:
+        InputError: epsilon is not a positive finite number.
+    """
+
+    name = "copy"
+    arithmetic = "no noise"
+
+    def __init__(self, *, epsilon: float, seed: int | None = None) -> None:
+        super().__init__(seed=seed)
+        self.epsilon = check_positive("Copy", "epsilon", epsilon)
+
+    @property
+    def claim(self) -> Guarantee:
+        """Refuted for any epsilon."""
+        return Guarantee(self.epsilon, "none: the output is the input, as the control of Habernal 2022", "refuted")
+
+    def sensitivity(self, n: int) -> float:
+        """Return infinity: inputs are not bounded."""
+        check_dimension(n)
+        return math.inf
+
+    def scale(self, n: int) -> float:
+        """Return 0: there is no noise."""
+        check_dimension(n)
+        return 0.0
+
+    def _exact_loss(self, n: int) -> ExactLoss:
+        return ExactLoss(math.inf, math.inf, self.worst_pair(n))
+
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:  # noqa: ARG002 - nothing is drawn
+        return rows.copy()
+
+
+class RandomMechanism(_Control):
+    """Returns uniform draws from [0, 1)^n whatever its input: 0-DP, which no audit may refute (Habernal 2022).
+
+    Args:
+        seed: for tests; even a public one reveals nothing, because the input is not used.
+    """
+
+    name = "random"
+
+    @property
+    def claim(self) -> Guarantee:
+        """Pure 0-DP."""
+        return Guarantee(0.0, "the output does not depend on the input, as the control of Habernal 2022")
+
+    @property
+    def guarantee(self) -> Guarantee:
+        """The claim, with a public seed too."""
+        return self.claim
+
+    def sensitivity(self, n: int) -> float:
+        """Return 0: nothing of the input enters the output."""
+        check_dimension(n)
+        return 0.0
+
+    def scale(self, n: int) -> float:
+        """Return 1, the width of the interval."""
+        check_dimension(n)
+        return 1.0
+
+    def exact_loss(self, n: int) -> ExactLoss:
+        """Return a loss of 0, with a public seed too."""
+        return ExactLoss(0.0, 0.0, self.worst_pair(n))
+
+    def _sample_rows(self, rows: FloatArray, generator: AESCounter) -> FloatArray:
+        return np.random.Generator(generator).random(rows.shape)
 
 
 def _audit_half_sum(seed: int) -> Verdict:
-    mechanism = Laplace(epsilon=1.0, domain=_BOX, seed=seed)
-
-    def release_half(x: npt.NDArray[np.float64]) -> FloatArray:
-        return 0.5 * mechanism.sample(x)  # half of (x + noise): post-processing
-
-    return audit(
-        release_half,
-        np.zeros(_DIMENSION),
-        np.ones(_DIMENSION),
-        claim=1.0,
-        samples=20_000,
-        confidence=ZOO_CONFIDENCE,
-        batched=True,
-        seed=seed,
+    mechanism = LAPLACE(epsilon=1.0, seed=seed)
+    # Half of what is released is post-processing.
+    return audit_claim(
+        lambda x: 0.5 * mechanism.sample(x), np.zeros(8), np.ones(8), samples=20_000, batched=True, seed=seed
     )
 
 
-def _make_control(name: str, claim: str, evidence: dict[str, object], source: str = "deniable") -> ZooEntry:
-    return ZooEntry(name=name, source=f"control: {source}", claim=claim, flaw="", **evidence)  # type: ignore[arg-type]
+def _make_word_entry(kind: type[WordMechanism]) -> ZooEntry:
+    """Return the entry of a word mechanism at epsilon 4: its law, and its nearest pairs."""
+
+    def make_mechanism() -> WordMechanism:
+        return kind(Space.glove(1_000, hide=()), epsilon=4.0)
+
+    def audit_samples(seed: int) -> Verdict:
+        mechanism = make_mechanism()
+        return audit_nearest_words(mechanism.sample, mechanism.space, mechanism.guarantee.epsilon, seed)
+
+    return ZooEntry(
+        name=kind.name,
+        source="control: deniable",
+        claim="4-metric-DP, 1,000 words",
+        flaw="",
+        audit_samples=audit_samples,
+        verify_law=lambda: verify(make_mechanism()),
+    )
 
 
-CONTROL_ENTRIES = (
+_make_control = functools.partial(make_vector_entry, source="control: deniable")
+
+ENTRIES = (
+    make_vector_entry(
+        "copy",
+        functools.partial(CopyMechanism, epsilon=1.0),
+        source="control of Habernal 2022, Section 5",
+        flaw="no noise at all",
+        samples=100,
+    ),
     ZooEntry(
         name="half-sum",
         source="control of a published sanity check, taken there for broken",
         claim="1-DP, n = 8",
         flaw="",
         audit_samples=_audit_half_sum,
-        sampled_status="not refuted",
     ),
-    _make_control(
-        "random", "0-DP, n = 8", _make_vector_evidence(functools.partial(RandomMechanism)), "Habernal 2022, Section 5"
-    ),
-    _make_control(
-        "laplace", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=_BOX))
-    ),
-    _make_control(
-        "gaussian",
-        "(1, 1e-5)-DP, n = 8",
-        _make_vector_evidence(functools.partial(Gaussian, epsilon=1.0, delta=1e-5, domain=_BOX), delta=1e-5),
-    ),
-    _make_control(
-        "adept-l1", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=L1Ball(1.0)))
-    ),
-    _make_control(
-        "adept-true", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=L2Ball(1.0)))
-    ),
-    _make_control(
-        "dptext-corrected", "1-DP, n = 8", _make_vector_evidence(functools.partial(Laplace, epsilon=1.0, domain=_BOX))
-    ),
-    _make_control("tem", "4-metric-DP, 1,000 words", _make_word_evidence(functools.partial(TEM, epsilon=4.0))),
-    _make_control(
-        "calibrated",
-        "4-metric-DP, 1,000 words",
-        _make_word_evidence(functools.partial(CalibratedExponential, epsilon=4.0)),
-    ),
+    make_vector_entry("random", RandomMechanism, source="control: Habernal 2022, Section 5"),
+    _make_control("laplace", functools.partial(LAPLACE, epsilon=1.0)),
+    _make_control("gaussian", functools.partial(GAUSSIAN, epsilon=1.0, delta=1e-5)),
+    _make_control("adept-l1", functools.partial(ADEPT_L1, epsilon=1.0)),
+    _make_control("adept-true", functools.partial(ADEPT_TRUE, epsilon=1.0)),
+    _make_control("dptext-corrected", functools.partial(LAPLACE, epsilon=1.0)),
+    _make_word_entry(TEM),
+    _make_word_entry(CalibratedExponential),
 )

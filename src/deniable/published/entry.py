@@ -1,17 +1,26 @@
 """An entry of the zoo: a claim, the evidence that decides it, and the verdicts on it."""
 
 import dataclasses
+import functools
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 
 from deniable.auditing.black_box import audit
+from deniable.auditing.verification import verify
 from deniable.core.arrays import FloatArray
 from deniable.core.guarantees import Status, Verdict
+from deniable.core.numbers import format_exact
 from deniable.space import Space
+from deniable.vectors import VectorMechanism
 
 ZOO_CONFIDENCE = 0.999
 """Confidence of sampled verdicts: a correct entry is refuted by chance once in a thousand runs, not once in twenty."""
+audit_claim = functools.partial(audit, claim=1.0, confidence=ZOO_CONFIDENCE)
+"""The black-box audit of a claim of 1 at that confidence; its arguments are those of `audit`."""
+_DIMENSION = 8
+"""Of the vectors that vector mechanisms are examined on."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -24,9 +33,9 @@ class ZooEntry:
         claim: the claim, in words.
         flaw: why that is false; empty where it is true.
         audit_samples: runs the black-box audit under a seed; None where it would be uninformative.
-        sampled_status: the status expected of it.
         verify_law: verifies the law; None where no law is known.
-        exact_status: the status expected of it.
+        expected_of_samples: the status expected of the audit; None for refuted where there is a flaw, else not refuted.
+        expected_of_law: the status expected of the law; None for refuted where there is a flaw, else proved.
     """
 
     name: str
@@ -34,9 +43,24 @@ class ZooEntry:
     claim: str
     flaw: str
     audit_samples: Callable[[int], Verdict] | None = None
-    sampled_status: Status | None = None
     verify_law: Callable[[], Verdict] | None = None
-    exact_status: Status | None = None
+    expected_of_samples: Status | None = None
+    expected_of_law: Status | None = None
+
+    @property
+    def sampled_status(self) -> Status:
+        """The status expected of the audit."""
+        return self.expected_of_samples or ("refuted" if self.flaw else "not refuted")
+
+    @property
+    def exact_status(self) -> Status:
+        """The status expected of the law."""
+        return self.expected_of_law or ("refuted" if self.flaw else "proved")
+
+    def examine(self, seed: int) -> "EntryVerdicts":
+        """Return the verdicts on it."""
+        sampled_verdict = self.audit_samples(seed) if self.audit_samples else None
+        return EntryVerdicts(self, self.verify_law() if self.verify_law else None, sampled_verdict)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -57,15 +81,54 @@ class EntryVerdicts:
     def is_as_expected(self) -> bool:
         """Whether every verdict is as expected."""
         pairs = ((self.exact_verdict, self.entry.exact_status), (self.sampled_verdict, self.entry.sampled_status))
-        return all((verdict.status if verdict else None) == status for verdict, status in pairs)
+        return all(verdict is None or verdict.status == status for verdict, status in pairs)
+
+    def to_dict(self) -> dict[str, Any]:
+        """Return what was claimed and found, as JSON holds it."""
+        return {
+            "source": self.entry.source,
+            "claim": self.entry.claim,
+            "flaw": self.entry.flaw,
+            "exact": self.exact_verdict.to_dict() if self.exact_verdict else None,
+            "sampled": self.sampled_verdict.to_dict() if self.sampled_verdict else None,
+            "expected": self.is_as_expected,
+        }
 
 
-def examine_entry(entry: ZooEntry, seed: int) -> EntryVerdicts:
-    """Return the verdicts on an entry."""
-    return EntryVerdicts(
-        entry,
-        entry.verify_law() if entry.verify_law else None,
-        entry.audit_samples(seed) if entry.audit_samples else None,
+def make_vector_entry(
+    name: str,
+    make_mechanism: Callable[..., VectorMechanism],
+    *,
+    source: str,
+    flaw: str = "",
+    samples: int = 20_000,
+) -> ZooEntry:
+    """Return the entry of a vector mechanism: its law, and an audit of samples on its worst pair.
+
+    Args:
+        name: in tables.
+        make_mechanism: makes it, given a ``seed`` or nothing.
+        source: see `ZooEntry`.
+        flaw: see `ZooEntry`; both kinds of evidence refute what has one.
+        samples: of the audit.
+    """
+    guarantee = make_mechanism().guarantee
+
+    def audit_samples(seed: int) -> Verdict:
+        mechanism = make_mechanism(seed=seed)
+        pair, claim = mechanism.worst_pair(_DIMENSION), {"claim": guarantee.epsilon, "delta": guarantee.delta}
+        return audit_claim(mechanism.sample, *pair, **claim, samples=samples, batched=True, seed=seed)
+
+    epsilon, delta = format_exact(guarantee.epsilon), guarantee.delta
+    return ZooEntry(
+        name=name,
+        source=source,
+        claim=f"({epsilon}, {format_exact(delta)})-DP, n = {_DIMENSION}"
+        if delta
+        else f"{epsilon}-DP, n = {_DIMENSION}",
+        flaw=flaw,
+        audit_samples=audit_samples,
+        verify_law=lambda: verify(make_mechanism(), dimension=_DIMENSION),
     )
 
 
@@ -87,16 +150,7 @@ def make_matrix_sampler(matrix: FloatArray, space: Space, seed: int) -> Callable
 def audit_nearest_words(sampler: Callable[[list[str]], list[str]], space: Space, claim: float, seed: int) -> Verdict:
     """Return the verdict of a black-box audit on the ten nearest pairs of words."""
     pairs, distances = find_nearest_pairs(space, 10)
-    return audit(
-        sampler,
-        pairs=pairs,
-        distance=distances,
-        claim=claim,
-        samples=20_000,
-        confidence=ZOO_CONFIDENCE,
-        batched=True,
-        seed=seed,
-    )
+    return audit_claim(sampler, pairs=pairs, distance=distances, claim=claim, samples=20_000, batched=True, seed=seed)
 
 
 def find_nearest_pairs(space: Space, count: int) -> tuple[list[tuple[str, str]], list[float]]:

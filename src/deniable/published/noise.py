@@ -8,11 +8,9 @@ from torch import Tensor, nn
 
 from deniable.models.images.networks import ImageNetwork
 
-TensorShape = tuple[int, ...]
-
 
 def draw_laplace_noise(
-    random: np.random.Generator, scale: float, shape: TensorShape, dtype: torch.dtype = torch.float32
+    random: np.random.Generator, scale: float, shape: tuple[int, ...], dtype: torch.dtype = torch.float32
 ) -> Tensor:
     """Return a tensor of independent Laplace draws."""
     return torch.from_numpy(random.laplace(0.0, scale, shape)).to(dtype)

@@ -1,8 +1,10 @@
 """ADePT's mechanism as published: Laplace noise for the wrong sensitivity (Krishna et al. 2021; Habernal 2021)."""
 
+import functools
+
 from deniable.core.guarantees import Guarantee
-from deniable.vectors.domains import L2Ball
-from deniable.vectors.laplace import Laplace
+from deniable.published.entry import make_vector_entry
+from deniable.vectors import Box, L2Ball, Laplace
 
 
 class ADePT(Laplace):
@@ -48,3 +50,31 @@ class ADePT(Laplace):
     def sensitivity(self, n: int) -> float:
         """Return the paper's false sensitivity: 2 C, whatever n (Habernal 2021, Theorem 3.2)."""
         return self.domain.sensitivity(2, n)
+
+
+class UnclippedADePT(Laplace):
+    """Laplace noise for the sensitivity of one coordinate: x + Lap(1/epsilon)^n, as simplified by Habernal 2022."""
+
+    name = "adept-unclipped"
+
+    def sensitivity(self, n: int) -> float:  # noqa: ARG002 - that is the flaw
+        """Return the sensitivity of one coordinate, whatever n."""
+        return self.domain.sensitivity(1, 1)
+
+
+ENTRIES = (
+    make_vector_entry(
+        "adept",
+        functools.partial(ADePT, epsilon=1.0),
+        source="Krishna et al. 2021, Theorem 1; refuted by Habernal 2021, Theorem 5.1",
+        flaw="noise of scale 2C/epsilon for an l1 sensitivity of 2C sqrt(n): the loss is epsilon sqrt(n)",
+        samples=12_000,
+    ),
+    make_vector_entry(
+        "adept-unclipped",
+        functools.partial(UnclippedADePT, epsilon=1.0, domain=Box(0.0, 1.0)),
+        source="the ADePT of Habernal 2022, Section 5",
+        flaw="noise for one coordinate, released for n: the loss is epsilon n",
+        samples=300,
+    ),
+)

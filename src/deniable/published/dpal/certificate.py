@@ -1,4 +1,4 @@
-"""DPAL's certificate (Phan et al. 2020, section 3.3 and 3.4) as published, and what can be proved in its place.
+"""DPAL's certificate (Phan et al. 2020, section 3.3 and 3.4) as published.
 
 DPAL adds Laplace noise of scale a = Delta_R / (m eps1) to its input, u in [-1, 1]^d, and 2a to h = theta1^T u, each
 divided by psi at inference (appendix L), on top of fixed offsets, which no certificate depends on. From mean softmax
@@ -11,7 +11,7 @@ and claims that no attack up to the size kappa + phi in l_inf changes the class,
     kappa = Delta_R eps_r / (m eps1 Delta_r^x),  phi = 2 Delta_R eps_r / (m eps1 Delta_r^h),
     Delta_r^x = mu d,  Delta_r^h = beta ||theta1||_inf.
 
-Four things are wrong with it; `deniable.published.dpal.counterexample` shows each at work:
+Four things are wrong with it; ``tests/published/dpal_counterexample.py`` shows each at work, without sampling:
 
 - Unit. Delta_r^x is the l1 size of an attack of l_inf size mu, so kappa counts attacks of size mu; Delta_r^h is that of
   an attack of size 1, so phi counts units. Their sum has no unit; compared with an attack size it makes kappa 1 / mu
@@ -20,8 +20,8 @@ Four things are wrong with it; `deniable.published.dpal.counterexample` shows ea
 - Group privacy. Noise Lap(kappa Delta_r^x / eps_r) is eps_r-DP for an attack of size kappa, so it is eps_r / kappa
   for size 1. The paper has it (kappa eps_r) (Eq. 11), by which more noise would mean less privacy.
 - Sum. So an attack of size t costs t eps_r / kappa by the one noise, and t eps_r / phi by the other. Nothing gives
-  kappa + phi: see `compute_composed_size` for the product of two networks (Eq. 13), and
-  `compute_post_processed_size` for one pass with both.
+  kappa + phi: for the product of two networks (Eq. 13) 1 / (1/kappa + 1/phi) holds, and for one pass with both noises
+  the larger of the two.
 """
 
 import dataclasses
@@ -31,14 +31,13 @@ from typing import ClassVar, Self
 import numpy as np
 import torch
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import Status
 from deniable.core.numbers import format_lower
-from deniable.models.images.certificates import register_certificate
+from deniable.models.images.certificates import ABSTAINED, CertifiedImage, DecisionRule, Norm, register_certificate
 from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise, get_first_layer_shape
-from deniable.models.images.robustness import ABSTAINED, CertifiedImage, DecisionRule, Norm
-from deniable.models.shared.intervals import compute_hoeffding_bounds, select_class
-from deniable.models.shared.tally import PredictionTally
+from deniable.models.intervals import compute_hoeffding_bounds, select_class
+from deniable.models.tally import PredictionTally
 
 _CLAIM = "claimed by Phan et al. 2020 (DPAL), Proposition 1 and Eq. 15"
 _ROUNDING = 1e-9
@@ -107,10 +106,9 @@ class DPALCertificate:
         """
         if [(noise.place, noise.law) for noise in noises] != [("input", "laplace"), ("first layer", "laplace")]:
             raise InputError("DPAL's certificate is about Laplace noise on the input and on the first layer.")
-        channels, *_ = shape
         height, width = get_first_layer_shape(network, torch.zeros(1, *shape))[2:]
-        delta_r = compute_reconstruction_sensitivity(channels, height * width, network.first.kernel_size[0])
-        psi, input_scale = choose_psi(channels), 2 * float(noises[0].scale)  # on pixels of [-1, 1]
+        delta_r = compute_reconstruction_sensitivity(shape[0], height * width, network.first.kernel_size[0])
+        psi, input_scale = choose_psi(shape[0]), 2 * float(noises[0].scale)  # on pixels of [-1, 1]
         return cls(
             delta_r=delta_r,
             m=m,
@@ -177,25 +175,6 @@ def compute_published_sizes(certificate: DPALCertificate, eps_r: float) -> tuple
     return noise * eps_r / (certificate.mu * certificate.d), 2 * noise * eps_r / (certificate.beta * certificate.theta1)
 
 
-def compute_sizes_in_one_unit(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
-    """Return kappa and phi with kappa in units of the pixels too: Delta_r^x = d, the l1 size of an l_inf attack of 1.
-
-    Both still take the noise without psi.
-    """
-    kappa, phi = compute_published_sizes(certificate, eps_r)
-    return certificate.mu * kappa, phi
-
-
-def compute_sound_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
-    """Return the l_inf sizes for which the noise used is eps_r-DP, that of the input alone and of the layer alone.
-
-    An l_inf attack of size t moves the input by at most t d in l1, and h by at most t beta ||theta1||_inf. Laplace
-    noise of scale b is (l1 change / b)-DP; the scales at inference are a / psi and 2a / psi. In the paper's unit.
-    """
-    kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
-    return kappa / certificate.psi, phi / certificate.psi
-
-
 def compute_attack_epsilon(certificate: DPALCertificate, size: float) -> float:
     """Return the privacy loss of an attack on a first layer with the most of it that is known, in the paper's unit.
 
@@ -215,51 +194,3 @@ def compute_attack_epsilon(certificate: DPALCertificate, size: float) -> float:
     by_input = inputs // groups / scale
     by_layer = units // groups * certificate.theta1 / (2 * scale)
     return size * groups * min(by_input, by_layer)
-
-
-def compute_group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:
-    """Return the epsilon for an attack of another size: eps_r attack / size, group privacy the right way round.
-
-    The l1 change, and with it the epsilon of Laplace noise, is proportional to the attack. Noise that is eps_r-DP up to
-    the size kappa is (eps_r / kappa)-DP for the size 1, not (kappa eps_r)-DP as in Eq. 11.
-
-    Args:
-        eps_r: for attacks of ``size``, > 0.
-        size: > 0.
-        attack: size of the other attack, > 0.
-
-    Raises:
-        InputError: a number that is not positive.
-    """
-    parameters = {"eps_r": eps_r, "size": size, "attack": attack}
-    for name, value in parameters.items():
-        check_positive("group_epsilon", name, value)
-    return eps_r * attack / size
-
-
-def compute_post_processed_size(kappa: float, phi: float) -> float:
-    """Return max(kappa, phi), the size proved for one pass with both noises.
-
-    The scores are g(theta1^T (u + n1) + n2). For every value of n2 they are computed from u + n1, so the noise n1 alone
-    makes them eps_r-DP up to the size kappa; likewise n2 for every value of n1, up to phi. The larger one holds. Eq. 3
-    and Eq. 4 then give robustness up to it.
-
-    Raises:
-        InputError: a size that is not positive.
-    """
-    return max(check_positive("post_processed", "kappa", kappa), check_positive("post_processed", "phi", phi))
-
-
-def compute_composed_size(sizes: tuple[float, ...]) -> float:
-    """Return 1 / (1/kappa + 1/phi), the size proved for the product of separately noised networks (Eq. 13).
-
-    E of a product of independent scores is the product of their E. An attack of size t changes the factors by at most
-    e^(t eps_r / kappa) and e^(t eps_r / phi), which multiply: the product changes by at most e^(eps_r) while
-    t (1/kappa + 1/phi) <= 1. More networks leave less.
-
-    Raises:
-        InputError: no sizes, or one that is not positive.
-    """
-    if not sizes:
-        raise make_parameter_error("composed", "sizes", "at least 1 size", sizes)
-    return 1 / sum(1 / check_positive("composed", "sizes", size) for size in sizes)

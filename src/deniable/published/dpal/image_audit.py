@@ -1,23 +1,85 @@
 """Evidence against Lemma 3: noise that all images share cancels in differences, and a batch of images shows it.
 
+An audit counts how often an event occurs that tells two neighbouring data sets apart, on the one and on the other.
+
 DPAL adds one vector chi1/m to all images of the training data (Algorithm 1, line 2), and claims that the
 result is (eps1/gamma_x)-private (Lemma 3).
 """
 
 import dataclasses
+import math
 
 import numpy as np
+import torch
+from scipy import stats
 from torch import Tensor
 
 from deniable.core.errors import InputError
-from deniable.published.dpal.events import EventCounts
+from deniable.core.numbers import bisect
 from deniable.published.dpal.mechanism import DPALBudget
 from deniable.published.noise import draw_laplace_noise
 
-_TRIALS_PER_BLOCK = 500
-"""Number of trials whose noise is drawn at once."""
 HALF_GREY_LEVEL = 1 / 255
 """Half a grey level of [-1, 1]: images closer than this in every pixel are the same image."""
+_MAX_EPSILON = 1e3
+
+
+@dataclasses.dataclass(frozen=True)
+class EventCounts:
+    """How often an event occurred, over independent runs of a mechanism on D and on its neighbour D'.
+
+    Attributes:
+        hits: runs on D in which it occurred.
+        trials: runs on D.
+        false_hits: runs on D' in which it occurred.
+        false_trials: runs on D'.
+    """
+
+    hits: int
+    trials: int
+    false_hits: int
+    false_trials: int
+
+    @property
+    def correct_guesses(self) -> int:
+        """Runs in which guessing D if and only if the event occurs is right."""
+        return self.hits + self.false_trials - self.false_hits
+
+    @property
+    def total_guesses(self) -> int:
+        """All runs."""
+        return self.trials + self.false_trials
+
+    def compute_lower_bound(self, confidence: float = 0.95) -> float:
+        """Return a lower confidence bound on epsilon: ln P[event | D] / P[event | D'].
+
+        Both probabilities by Clopper and Pearson, each at half of 1 - confidence, so that it holds with at least this
+        confidence; 0 if the event shows nothing.
+        """
+        alpha = 1 - confidence
+        if not self.hits:
+            return 0.0
+        low = stats.beta.ppf(alpha / 2, self.hits, self.trials - self.hits + 1)
+        is_shown = self.false_hits < self.false_trials
+        high = stats.beta.isf(alpha / 2, self.false_hits + 1, self.false_trials - self.false_hits) if is_shown else 1.0
+        return max(math.log(low / high), 0.0)
+
+    def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
+        """Return the least true epsilon that this many runs would have refuted with probability 90 %.
+
+        The attacker is the best possible one, who is right with odds e^epsilon; infinite if no epsilon would be
+        refuted.
+        """
+
+        def is_refuted(epsilon: float) -> bool:
+            success_probability = 1 / (1 + math.exp(-epsilon))
+            tail = math.sqrt(0.9)
+            hits = int(stats.binom.isf(tail, self.trials, success_probability))
+            false_hits = int(stats.binom.ppf(tail, self.false_trials, 1 - success_probability))
+            counts = EventCounts(hits, self.trials, false_hits, self.false_trials)
+            return counts.compute_lower_bound(confidence) > claim
+
+        return bisect(is_refuted, claim, _MAX_EPSILON, limit=_MAX_EPSILON, steps=40)[1]
 
 
 def flatten_to_signed_pixels(images: Tensor) -> Tensor:
@@ -40,25 +102,10 @@ def check_image_count(images: Tensor, budget: DPALBudget, extra: int) -> None:
 
 
 @dataclasses.dataclass(frozen=True)
-class DifferenceAudit:
-    """What the differences of perturbed images show.
-
-    Attributes:
-        claim: epsilon claimed for the perturbed images.
-        event: how often the difference of two of them is that of the two images, with one of them in the
-            data, and with another image in its place.
-    """
-
-    claim: float
-    event: EventCounts
-
-
-@dataclasses.dataclass(frozen=True)
 class ImageRecovery:
     """What a batch of perturbed images shows to someone who knows no image.
 
     Attributes:
-        claim: epsilon claimed for the perturbed images.
         event: how often the first image recovered is one image, every pixel right to half a grey level, with that
             image in the data, and with another in its place.
         images: (m, c, h, w) the last batch, pixels in [0, 1].
@@ -68,7 +115,6 @@ class ImageRecovery:
         recovered_images: images of which every pixel is right to half a grey level.
     """
 
-    claim: float
     event: EventCounts
     images: Tensor
     perturbed: Tensor
@@ -84,7 +130,7 @@ def audit_differences(
     *,
     trials: int = 10_000,
     independent: bool = False,
-) -> DifferenceAudit:
+) -> EventCounts:
     """Count how often the difference of two perturbed images is the difference of the images themselves.
 
     Args:
@@ -101,19 +147,11 @@ def audit_differences(
     original, replacement, common = flatten_to_signed_pixels(images[:3])
     counts = []
     for image in (original, replacement):
-        hits = 0
-        for start in range(0, trials, _TRIALS_PER_BLOCK):
-            count = min(_TRIALS_PER_BLOCK, trials - start)
-            first_noise = draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
-            second_noise = (
-                draw_laplace_noise(random, budget.input_scale, (count, len(original)), original.dtype)
-                if independent
-                else first_noise
-            )
-            observed = (image + first_noise) - (common + second_noise)
-            hits += int(((observed - (original - common)).abs() < HALF_GREY_LEVEL).all(1).sum())
-        counts += [hits, trials]
-    return DifferenceAudit(budget.input_claim, EventCounts(*counts))
+        shape = (1 + independent, trials, len(original))
+        noise = draw_laplace_noise(random, budget.input_scale, shape, original.dtype)
+        observed = (image + noise[0]) - (common + noise[-1])
+        counts += [int(((observed - (original - common)).abs() < HALF_GREY_LEVEL).all(1).sum()), trials]
+    return EventCounts(*counts)
 
 
 def recover_images(perturbed: Tensor) -> Tensor:
@@ -161,7 +199,6 @@ def audit_image_recovery(
     hits, perturbed, recovered = count_recoveries(trials)
     errors = (recovered - batch).abs().amax(1)
     return ImageRecovery(
-        claim=budget.input_claim,
         event=EventCounts(hits, trials, false_hits, trials),
         images=restore_unsigned_images(batch, images),
         perturbed=restore_unsigned_images(perturbed, images),
@@ -169,3 +206,24 @@ def audit_image_recovery(
         largest_error=float(errors.max()) / 2,
         recovered_images=int((errors < HALF_GREY_LEVEL).sum()),
     )
+
+
+def count_likelier_guesses(
+    original: Tensor, replacement: Tensor, budget: DPALBudget, random: np.random.Generator, *, trials: int = 10_000
+) -> EventCounts:
+    """Count how often the likelier of two images is the first, with independent noise, on either of them.
+
+    Args:
+        original: (c, h, w), pixels in [0, 1]: in D.
+        replacement: in its place in D'.
+        budget: gives the scale of the noise.
+        random: generator of the noise.
+        trials: releases of D, and as many of D'.
+    """
+    original_pixels, replacement_pixels = flatten_to_signed_pixels(torch.stack([original, replacement]))
+    counts = []
+    for image in (original_pixels, replacement_pixels):
+        observed = image + draw_laplace_noise(random, budget.input_scale, (trials, len(image)), image.dtype)
+        is_nearer = (observed - original_pixels).abs().sum(1) < (observed - replacement_pixels).abs().sum(1)
+        counts += [int(is_nearer.sum()), trials]
+    return EventCounts(*counts)

@@ -13,19 +13,13 @@ The objectives are the reconstruction of the first layer (Eq. 7) and the loss of
 import dataclasses
 import math
 
-import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.errors import InputError, check_positive, make_parameter_error
+from deniable.core.errors import InputError, check_positive
 from deniable.core.guarantees import REPLACED_RECORD, Guarantee, Verdict, Witness
 from deniable.core.numbers import format_exact, format_upper
-from deniable.published.noise import TensorShape, draw_laplace_noise
-
-MNIST_IMAGE: TensorShape = (1, 28, 28)
-MNIST_HIDDEN: TensorShape = (32, 14, 14)
-MNIST_NEURONS = 256
 
 
 @dataclasses.dataclass(frozen=True)
@@ -49,7 +43,7 @@ class DPALBudget:
     eps2: float = 0.1
     m: int = 2_499
     delta_r: float = (14**2 + 2) * 25
-    delta_l2: float = 2 * MNIST_NEURONS
+    delta_l2: float = 2 * 256
     theta_norm: float = 1.0
 
     def __post_init__(self) -> None:
@@ -60,13 +54,6 @@ class DPALBudget:
                 f"DPAL's total epsilon must exceed its eps2 of {format_exact(self.eps2)}. Got "
                 f"{format_exact(self.eps_t)}: raise eps_t."
             )
-
-    @classmethod
-    def for_cifar10(cls, r: float, theta_norm: float = 1.0) -> "DPALBudget":
-        """Return the budget on CIFAR-10, eps_t = 2 + r with r >= 0 (appendix M)."""
-        if not r >= 0:
-            raise make_parameter_error("Budget.cifar", "r", "a float of at least 0", r)
-        return cls(2 + r, 1 + r / 3, 1_851, 3 * (14**2 + 2) * 16, theta_norm=theta_norm)
 
     @property
     def gamma_x(self) -> float:
@@ -109,84 +96,6 @@ class DPALBudget:
         return self.delta_l2 / (self.eps2 * self.m)
 
 
-@dataclasses.dataclass(frozen=True)
-class DPALNoise:
-    """Draws of DPAL's noise, already divided by m.
-
-    Attributes:
-        input: chi1/m, (c, h, w), or (n, c, h, w) where it is independent for each example.
-        hidden: 2 chi2/m, in the shape of the first layer's output, or (n, ...) likewise.
-        label: chi3/m, (|h_pi|,), one draw for all classes.
-    """
-
-    input: Tensor
-    hidden: Tensor
-    label: Tensor
-
-
-def draw_shared_noise(
-    budget: DPALBudget,
-    random: np.random.Generator,
-    *,
-    image: TensorShape = MNIST_IMAGE,
-    hidden: TensorShape = MNIST_HIDDEN,
-    neurons: int = MNIST_NEURONS,
-    dtype: torch.dtype = torch.float32,
-) -> DPALNoise:
-    """Return the noise as published: drawn once for all examples and all steps (Algorithm 1, line 1).
-
-    Args:
-        budget: the scales.
-        random: generator of the draws.
-        image: (c, h, w).
-        hidden: (maps, h', w'), the first layer's output for one image.
-        neurons: |h_pi|, of the last hidden layer.
-        dtype: of the tensors; drawn in float64.
-    """
-    return DPALNoise(
-        draw_laplace_noise(random, budget.input_scale, image, dtype),
-        draw_laplace_noise(random, budget.hidden_scale, hidden, dtype),
-        draw_laplace_noise(random, budget.label_scale, (neurons,), dtype),
-    )
-
-
-def draw_independent_noise(
-    budget: DPALBudget,
-    random: np.random.Generator,
-    count: int,
-    *,
-    image: TensorShape = MNIST_IMAGE,
-    hidden: TensorShape = MNIST_HIDDEN,
-    neurons: int = MNIST_NEURONS,
-    dtype: torch.dtype = torch.float32,
-) -> DPALNoise:
-    """Return noise of the same scales, independent for each of ``count`` examples: the control.
-
-    Label noise belongs to the sum over a batch and is one vector here too; to be fresh in every step, draw it again.
-    """
-    return draw_shared_noise(
-        budget, random, image=(count, *image), hidden=(count, *hidden), neurons=neurons, dtype=dtype
-    )
-
-
-def apply_noisy_first_layer(
-    images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2
-) -> Tensor:
-    """Return h-bar = theta1^T x-bar + 2 chi2/m of a convolution.
-
-    Args:
-        images: x-bar, (b, c, h, w), pixels of [-1, 1] with noise.
-        kernels: theta1, (maps, c, k, k).
-        noise: 2 chi2/m, (maps, h', w') or (b, maps, h', w').
-        stride: of the convolution.
-        padding: of the convolution.
-
-    Returns:
-        (b, maps, h', w').
-    """
-    return functional.conv2d(images, kernels, stride=stride, padding=padding) + noise
-
-
 def compute_reconstruction_objective(
     images: Tensor, kernels: Tensor, noise: Tensor, *, stride: int = 2, padding: int = 2
 ) -> Tensor:
@@ -201,7 +110,7 @@ def compute_reconstruction_objective(
         stride: of the convolution.
         padding: of the convolution.
     """
-    hidden = apply_noisy_first_layer(images, kernels, noise, stride=stride, padding=padding)
+    hidden = functional.conv2d(images, kernels, stride=stride, padding=padding) + noise  # h-bar, (b, maps, h', w')
     # A stride leaves several sizes of input with one size of output: the images say which it was.
     rebuilt_sizes = [(size - 1) * stride - 2 * padding + kernels.shape[2] for size in hidden.shape[2:]]
     output_padding = [

@@ -1,6 +1,6 @@
 """DPAL as published (Phan et al. 2020, Algorithm 1). Its privacy claim and its certificate are refuted."""
 
-from collections.abc import Callable
+import dataclasses
 
 import torch
 from torch import Tensor
@@ -10,7 +10,7 @@ from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 from deniable.core.randomness import make_generator
 from deniable.learning.loop import AdamRun
-from deniable.models.images.attacks import i_fgsm, mim, pgd
+from deniable.models.images.attacks import SignAttack
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import (
     ImageNetwork,
@@ -18,13 +18,9 @@ from deniable.models.images.networks import (
     get_first_layer_shape,
     get_last_layer,
 )
-from deniable.models.images.training.plain import ADAM_OPTIONS
-from deniable.models.images.training.trainer import (
-    ImageTrainer,
-    ImageTrainingOptions,
-    ImageTrainingTask,
-    PreparedTraining,
-)
+from deniable.models.images.options import ImageTrainingOptions
+from deniable.models.images.plain_training import ADAM_OPTIONS
+from deniable.models.images.training import ImageTrainer, ImageTrainingTask, PreparedTraining
 from deniable.published.dpal.certificate import (
     KERNEL_NORM,
     DPALCertificate,
@@ -33,15 +29,13 @@ from deniable.published.dpal.certificate import (
 )
 from deniable.published.dpal.mechanism import (
     DPALBudget,
-    build_refuted_guarantee,
     build_refuted_verdict,
     compute_adversarial_objective,
     compute_class_objective,
     compute_reconstruction_objective,
-    draw_shared_noise,
     limit_kernel_norms,
 )
-from deniable.published.noise import recompute_batch_statistics
+from deniable.published.noise import draw_laplace_noise, recompute_batch_statistics
 
 _UNBOUNDED = (-torch.inf, torch.inf)
 """Perturbed images are not bounded."""
@@ -49,8 +43,8 @@ _MIN_COLOUR_EPSILON = 2.0
 _GREY_EPS2 = 0.1
 """Budget of the labels, for grey images."""
 
-_ATTACK_ENSEMBLE: tuple[Callable[..., Tensor], ...] = (i_fgsm, mim, pgd)
-"""The attacks of Algorithm 1, its set A."""
+_ATTACK_ENSEMBLE = (SignAttack(stride=1.0), SignAttack(stride=1.0, decay=1.0), SignAttack(random_start=True))
+"""The attacks of Algorithm 1, its set A: I-FGSM, MIM and PGD."""
 
 
 def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
@@ -60,18 +54,26 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
     1-norm with which the budget is computed; and layers are normalised by batch, as in the authors' code, which removes
     the offset of the shared noise, but at inference by statistics of the training batches.
     """
-    network = task.architecture(normalised=True).build(0).to(task.device)
+    network = task.build_network(normalised=True)
     hidden_shape = tuple(get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[1:])
     budget, xi, psi = _choose_settings(task, network, hidden_shape)
-    _initialize_network(network, budget)
+    with torch.no_grad():  # the paper has no biases
+        for layer in (network.first, get_last_layer(network)):
+            if layer.bias is not None:
+                layer.bias.zero_()
+    _limit_first_layer(network, budget)
 
-    # Line 1: the noise is drawn once.
-    neurons = get_last_layer(network).in_features
-    noise = draw_shared_noise(
-        budget, make_generator(task.key, "noise"), image=task.shape, hidden=hidden_shape, neurons=neurons
+    # Line 1: the noise is drawn once, already divided by m.
+    random, label_shape = make_generator(task.key, "noise"), (get_last_layer(network).in_features,)
+    input_noise, hidden_noise, label_noise = (
+        draw_laplace_noise(random, scale, shape).to(task.device)
+        for scale, shape in (
+            (budget.input_scale, task.shape),
+            (budget.hidden_scale, hidden_shape),
+            (budget.label_scale, label_shape),
+        )
     )
-    input_noise = noise.input.to(task.device) / 2  # from pixels of [-1, 1] to [0, 1]
-    hidden_noise, label_noise = noise.hidden.to(task.device), noise.label.to(task.device)
+    input_noise = input_noise / 2  # from pixels of [-1, 1] to [0, 1]
     # Line 2: disjoint batches of m, fixed.
     order = torch.from_numpy(make_generator(task.key, "batches").permutation(len(task.images.labels)))
     batches = [indices for indices in torch.split(order, int(budget.m)) if len(indices) == int(budget.m)]
@@ -152,10 +154,8 @@ def _build_dpal_model(
     )
     return ImageModel(
         trainer=task.trainer,
-        architecture=task.architecture(normalised=True),
         network=network.eval(),
         noises=noises,
-        guarantee=build_refuted_guarantee(budget),
         verdict=build_refuted_verdict(budget),
         certificate=DPALCertificate.from_network(network.cpu(), task.shape, noises, m=budget.m),
         facts={
@@ -201,15 +201,6 @@ def _choose_settings(
     return budget, 1.5 if is_colour else 1.0, choose_psi(channels)
 
 
-def _initialize_network(network: ImageNetwork, budget: DPALBudget) -> None:
-    """Remove the biases, which the paper does not have, and limit the norm of the first layer."""
-    with torch.no_grad():
-        for layer in (network.first, get_last_layer(network)):
-            if layer.bias is not None:
-                layer.bias.zero_()
-    _limit_first_layer(network, budget)
-
-
 def _limit_first_layer(network: ImageNetwork, budget: DPALBudget) -> None:
     with torch.no_grad():
         network.first.weight.copy_(limit_kernel_norms(network.first.weight, budget.theta_norm))
@@ -229,14 +220,8 @@ def _craft_adversarial_images(
         predicted = network(images, noise).argmax(1)
     shares = zip(_ATTACK_ENSEMBLE, images.tensor_split(3), predicted.tensor_split(3), strict=True)
     adversarial_parts = [
-        attack(
-            lambda inputs: network(inputs, noise),
-            image_part,
-            labels,
-            size,
-            generator=generator,
-            bounds=_UNBOUNDED,
-            steps=steps,
+        dataclasses.replace(attack, steps=steps, bounds=_UNBOUNDED)(
+            lambda inputs: network(inputs, noise), image_part, labels, size, generator
         )
         for attack, image_part, labels in shares
     ]

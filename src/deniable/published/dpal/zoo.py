@@ -4,6 +4,7 @@ import dataclasses
 import functools
 import time
 from collections.abc import Callable
+from typing import Any
 
 import numpy as np
 import torch
@@ -12,12 +13,20 @@ from torch import Tensor
 from deniable.core.errors import import_extra
 from deniable.core.guarantees import PROVED_IDEAL, REPLACED_RECORD, Guarantee, Status, Verdict, Witness
 from deniable.core.numbers import format_exact, format_upper, round_down
-from deniable.published.dpal.events import EventCounts
-from deniable.published.dpal.image_audit import audit_differences, audit_image_recovery
-from deniable.published.dpal.label_audit import LabelNoiseForm, audit_labels
+from deniable.published.dpal.image_audit import (
+    EventCounts,
+    audit_differences,
+    audit_image_recovery,
+    count_likelier_guesses,
+)
 from deniable.published.dpal.mechanism import DPALBudget, build_refuted_verdict
-from deniable.published.dpal.parameter_audit import audit_parameters
-from deniable.published.dpal.sensitivity_audit import count_likelier_guesses
+from deniable.published.dpal.training_audit import (
+    LABEL_STEPS,
+    LabelAudit,
+    LabelNoiseForm,
+    audit_labels,
+    audit_parameters,
+)
 from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 
 _SOURCE = "Phan et al., DPAL, under review at ICLR 2020"
@@ -27,7 +36,7 @@ _SMALL_BUDGET = DPALBudget(0.2, m=200)
 _MNIST_SIDE = 28
 _SMALL_SIDE = 4
 """Pixels a side of images so small that samples can say something of independent noise's true epsilon."""
-_LABEL_STEPS = 12
+_BLACK_OR_WHITE = "a black image or a white one"
 _TRIALS = 50
 
 
@@ -38,80 +47,53 @@ def _load_digits() -> Tensor:
     return torch.from_numpy(datasets.load_digits().images / 16)[:, None]
 
 
-def _judge_event(
-    claim: float, output: str, difference: str, run_audit: Callable[[np.random.Generator], EventCounts], seed: int
-) -> Verdict:
-    """Return the verdict of an event that should tell two neighbouring data sets apart."""
-    start = time.perf_counter()
-    event = run_audit(np.random.default_rng(seed))
-    bound = event.compute_lower_bound(ZOO_CONFIDENCE)
-    witness = Witness("D", "D'", output, 1.0, bound, event.correct_runs, event.total_runs)
-    detectable = event.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
-    return _build_audit_verdict(
-        _state_claim(claim, f"data sets that differ in {difference}"),
-        bound,
-        event.total_runs,
-        witness,
-        f"event in runs on data sets that differ in {difference}",
-        start,
-        detectable,
-    )
-
-
 def _state_claim(epsilon: float, adjacency: str) -> Guarantee:
     return Guarantee(epsilon, "Phan et al. 2020", "claimed", adjacency=adjacency)
 
 
-def _build_audit_verdict(
-    guarantee: Guarantee, bound: float, samples: int, witness: Witness, method: str, start: float, detectable: float
+def _judge(
+    claim: float,
+    adjacency: str,
+    method: str,
+    witness: tuple[str, str, str],
+    run_audit: Callable[[np.random.Generator], EventCounts | LabelAudit],
+    seed: int,
 ) -> Verdict:
-    status: Status = "refuted" if bound > guarantee.epsilon else "not refuted"
-    seconds = time.perf_counter() - start
+    """Return the verdict of an audit; the witness names two inputs and an output."""
+    start = time.perf_counter()
+    found = run_audit(np.random.default_rng(seed))
+    bound = found.compute_lower_bound(ZOO_CONFIDENCE)
     return Verdict(
-        guarantee,
-        status,
+        _state_claim(claim, adjacency),
+        "refuted" if bound > claim else "not refuted",
         method,
         lower_bound=bound,
         confidence=ZOO_CONFIDENCE,
-        samples=samples,
-        witness=witness,
-        seconds=seconds,
-        detectable_epsilon=detectable,
+        samples=found.total_guesses,
+        witness=Witness(*witness, 1.0, bound, found.correct_guesses, found.total_guesses),
+        seconds=time.perf_counter() - start,
+        detectable_epsilon=found.compute_detectable_epsilon(claim, ZOO_CONFIDENCE),
     )
 
 
-def _judge_differences(seed: int) -> Verdict:
-    return _judge_event(
-        _FULL_BUDGET.input_claim,
-        "a difference of two perturbed images is that of the images",
-        "one image",
-        lambda random: audit_differences(_load_digits(), _FULL_BUDGET, random).event,
-        seed,
-    )
+def _make_event_audit(
+    claim: float, output: str, difference: str, run_audit: Callable[[np.random.Generator], EventCounts]
+) -> Callable[[int], Verdict]:
+    """Return the audit of an event that should tell two neighbouring data sets apart."""
+    adjacency = f"data sets that differ in {difference}"
+    method = f"event in runs on {adjacency}"
+    return functools.partial(_judge, claim, adjacency, method, ("D", "D'", output), run_audit)
 
 
-def _judge_differences_by_law() -> Verdict:
-    guarantee = _state_claim(_FULL_BUDGET.input_claim, REPLACED_RECORD)
-    return dataclasses.replace(build_refuted_verdict(_FULL_BUDGET), guarantee=guarantee)
-
-
-def _judge_recovery(seed: int) -> Verdict:
-    return _judge_event(
-        _SMALL_BUDGET.input_claim,
-        "the image recovered from the batch is that of D",
-        "one image",
-        lambda random: audit_image_recovery(_load_digits(), _SMALL_BUDGET, random, trials=_TRIALS).event,
-        seed,
-    )
-
-
-def _judge_parameters(seed: int) -> Verdict:
-    return _judge_event(
-        _SMALL_BUDGET.parameter_claim,
-        "the first layer after one step fits D better",
-        "one image",
-        lambda random: audit_parameters(_load_digits(), _SMALL_BUDGET, random, trials=_TRIALS, neurons=16).ratio_event,
-        seed,
+def _make_label_audit(claim: float, noise: LabelNoiseForm) -> Callable[[int], Verdict]:
+    """Return the audit of labels that were drawn, in one run of training."""
+    return functools.partial(
+        _judge,
+        claim,
+        "one label replaced by another",
+        "labels drawn and guessed in one run",
+        ("a label", "another", "the label that solves the equations"),
+        lambda random: audit_labels(_load_digits(), _SMALL_BUDGET, random, neurons=64, noise=noise),
     )
 
 
@@ -120,93 +102,71 @@ def _compute_true_epsilon(side: int) -> float:
     return 2 * side**2 / _FULL_BUDGET.input_scale
 
 
-def _make_likelier_audit(claim: float, side: int) -> Callable[[int], Verdict]:
-    """Return the audit of independent noise on a black image and a white one."""
+def _make_sensitivity_evidence(claim: float, side: int) -> dict[str, Any]:
+    """Return the evidence on independent noise, of a black image and a white one: every pixel may lose 2 / scale."""
+    true_epsilon = _compute_true_epsilon(side)
+    status: Status = "refuted" if true_epsilon > claim else PROVED_IDEAL  # the samples' noise is numpy's
 
-    def sampled(seed: int) -> Verdict:
-        black, white = torch.zeros(1, side, side), torch.ones(1, side, side)
-        return _judge_event(
-            claim,
-            "the perturbed image is nearer to black",
-            "a black image or a white one",
-            lambda random: count_likelier_guesses(black, white, _FULL_BUDGET, random, trials=5_000),
-            seed,
-        )
-
-    return sampled
-
-
-def _make_exact_audit(claim: float, side: int) -> Callable[[], Verdict]:
-    """Return the verdict by the law of independent noise: every pixel may lose 2 / scale."""
-
-    def exact() -> Verdict:
-        true_epsilon = _compute_true_epsilon(side)
-        status: Status = "refuted" if true_epsilon > claim else PROVED_IDEAL  # the samples' noise is numpy's
+    def verify_law() -> Verdict:
         witness = Witness("a black image", "a white image", "a black image", 1.0, true_epsilon)
         method = "by the law of Laplace noise, l1 sensitivity 2 d"
-        guarantee = _state_claim(claim, "a black image or a white one")
+        guarantee = _state_claim(claim, _BLACK_OR_WHITE)
         return Verdict(guarantee, status, method, true_epsilon, true_epsilon, witness=witness)
 
-    return exact
+    black, white = torch.zeros(1, side, side), torch.ones(1, side, side)
+    return {
+        "audit_samples": _make_event_audit(
+            claim,
+            "the perturbed image is nearer to black",
+            _BLACK_OR_WHITE,
+            lambda random: count_likelier_guesses(black, white, _FULL_BUDGET, random, trials=5_000),
+        ),
+        "verify_law": verify_law,
+        "expected_of_law": status,
+    }
 
 
-def _make_label_audit(claim: float, noise: LabelNoiseForm) -> Callable[[int], Verdict]:
-    """Return the audit of labels that were drawn, in one run of training."""
-
-    def sampled(seed: int) -> Verdict:
-        start = time.perf_counter()
-        random = np.random.default_rng(seed)
-        audit = audit_labels(_load_digits(), _SMALL_BUDGET, random, neurons=64, steps=_LABEL_STEPS, noise=noise)
-        bound = audit.compute_lower_bound(ZOO_CONFIDENCE)
-        witness = Witness(
-            "a label",
-            "another",
-            "the label that solves the equations",
-            1.0,
-            bound,
-            audit.recovered_labels,
-            audit.total_labels,
-        )
-        detectable = audit.compute_detectable_epsilon(claim, ZOO_CONFIDENCE)
-        return _build_audit_verdict(
-            _state_claim(claim, "one label replaced by another"),
-            bound,
-            audit.total_labels,
-            witness,
-            "labels drawn and guessed in one run",
-            start,
-            detectable,
-        )
-
-    return sampled
-
-
-DPAL_ENTRIES: tuple[ZooEntry, ...] = (
+ENTRIES = (
     ZooEntry(
         name="dpal-differences",
         source=f"{_SOURCE}, Lemma 3",
         claim=f"{format_upper(_FULL_BUDGET.input_claim)}-DP, images with noise",
         flaw="one noise vector for all images: it cancels in their differences",
-        audit_samples=_judge_differences,
-        sampled_status="refuted",
-        verify_law=_judge_differences_by_law,
-        exact_status="refuted",
+        audit_samples=_make_event_audit(
+            _FULL_BUDGET.input_claim,
+            "a difference of two perturbed images is that of the images",
+            "one image",
+            lambda random: audit_differences(_load_digits(), _FULL_BUDGET, random),
+        ),
+        verify_law=lambda: dataclasses.replace(
+            build_refuted_verdict(_FULL_BUDGET), guarantee=_state_claim(_FULL_BUDGET.input_claim, REPLACED_RECORD)
+        ),
     ),
     ZooEntry(
         name="dpal-recovery",
         source=f"{_SOURCE}, Lemma 3",
         claim=f"{format_upper(_SMALL_BUDGET.input_claim)}-DP, images with noise",
         flaw="every pixel is black in some image, so that a batch shows the noise, and with it every image",
-        audit_samples=_judge_recovery,
-        sampled_status="refuted",
+        audit_samples=_make_event_audit(
+            _SMALL_BUDGET.input_claim,
+            "the image recovered from the batch is that of D",
+            "one image",
+            lambda random: audit_image_recovery(_load_digits(), _SMALL_BUDGET, random, trials=_TRIALS).event,
+        ),
     ),
     ZooEntry(
         name="dpal-parameters",
         source=f"{_SOURCE}, Theorem 1",
         claim=f"{format_upper(_SMALL_BUDGET.parameter_claim)}-DP, first layer",
         flaw="the gradient holds the scatter of the batch about its mean, which the shared noise does not touch",
-        audit_samples=_judge_parameters,
-        sampled_status="refuted",
+        audit_samples=_make_event_audit(
+            _SMALL_BUDGET.parameter_claim,
+            "the first layer after one step fits D better",
+            "one image",
+            lambda random: (
+                audit_parameters(_load_digits(), _SMALL_BUDGET, random, trials=_TRIALS, neurons=16).ratio_event
+            ),
+        ),
     ),
     ZooEntry(
         name="dpal-labels",
@@ -214,35 +174,27 @@ DPAL_ENTRIES: tuple[ZooEntry, ...] = (
         claim=f"{format_exact(_SMALL_BUDGET.eps2)}-DP, labels",
         flaw="one draw of noise for all steps and classes cancels in differences; labels then solve linear equations",
         audit_samples=_make_label_audit(_SMALL_BUDGET.eps2, "published"),
-        sampled_status="refuted",
     ),
     ZooEntry(
         name="dpal-sensitivity",
         source=f"{_SOURCE}, Lemma 3, with independent noise",
         claim=f"{format_upper(_FULL_BUDGET.input_claim)}-DP, images with noise",
         flaw="a Lipschitz constant of 1 for the l1 sensitivity of 2 d = 1,568",
-        audit_samples=_make_likelier_audit(_FULL_BUDGET.input_claim, _MNIST_SIDE),
-        sampled_status="refuted",
-        verify_law=_make_exact_audit(_FULL_BUDGET.input_claim, _MNIST_SIDE),
-        exact_status="refuted",
+        **_make_sensitivity_evidence(_FULL_BUDGET.input_claim, _MNIST_SIDE),
     ),
     ZooEntry(
         name="dpal-independent",
         source="control: independent noise of DPAL's scale, at its true epsilon",
         claim=f"{format_upper(_compute_true_epsilon(_SMALL_SIDE))}-DP, {_SMALL_SIDE} x {_SMALL_SIDE} pixels",
         flaw="",
-        audit_samples=_make_likelier_audit(_compute_true_epsilon(_SMALL_SIDE), _SMALL_SIDE),
-        sampled_status="not refuted",
-        verify_law=_make_exact_audit(_compute_true_epsilon(_SMALL_SIDE), _SMALL_SIDE),
-        exact_status=PROVED_IDEAL,
+        **_make_sensitivity_evidence(_compute_true_epsilon(_SMALL_SIDE), _SMALL_SIDE),
     ),
     ZooEntry(
         name="dpal-labels-fresh",
         source="control: label noise drawn in every step for every class",
-        claim=f"{format_upper(round_down(_LABEL_STEPS * _SMALL_BUDGET.eps2, 12))}-DP, labels, {_LABEL_STEPS} steps",
+        claim=f"{format_upper(round_down(LABEL_STEPS * _SMALL_BUDGET.eps2, 12))}-DP, labels, {LABEL_STEPS} steps",
         flaw="",
-        audit_samples=_make_label_audit(_LABEL_STEPS * _SMALL_BUDGET.eps2, "each step and class"),
-        sampled_status="not refuted",
+        audit_samples=_make_label_audit(LABEL_STEPS * _SMALL_BUDGET.eps2, "each step and class"),
     ),
 )
 """They need torch: deniable[train]."""

@@ -4,12 +4,9 @@ Claim: one released vector is epsilon-DP for any two texts.
 Flaw: the noise is drawn by an inverse distribution function from uniforms of the wrong interval, so it is one-sided and
 the loss is infinite (Habernal 2022, Theorem 3.2); and epsilon is learned from the private texts.
 
-- ``mechanism``: the published noise; its remedy is `deniable.vectors.Laplace` on a box.
+- ``mechanism``: the published noise, with its evidence; its remedy is `deniable.vectors.Laplace` on a box.
 - ``method``: the same behind an encoder and a decoder of texts.
-- ``entry``: its evidence in the zoo.
-- ``copied_input``: the control of Habernal 2022 that returns its input, with its evidence.
-- ``network``, ``training``, ``representation``: the adversarial training, and what it releases; they need torch.
-- ``attack``: which text a released vector came from, and which class that text has.
+- ``training``, ``representation``: the adversarial training, and what it releases; they need torch.
 """
 
 import lazy_loader

@@ -1,5 +1,6 @@
 """The noise of DPText as published: a reparametrization of the wrong interval (Beigi et al. 2019; Habernal 2022)."""
 
+import functools
 import math
 from typing import Literal
 
@@ -9,6 +10,7 @@ from randomgen import AESCounter
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import Guarantee
+from deniable.published.entry import make_vector_entry
 from deniable.vectors.domains import Box
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
@@ -92,3 +94,14 @@ class DPText(VectorMechanism):
             u[tuple(invalid.T)] = draw.random(len(invalid)) if self.invalid == "redraw" else 0.0
         noisy: FloatArray = self.domain.clip(rows) - self.scale(rows.shape[1]) * np.sign(u) * np.log1p(-2 * np.abs(u))
         return noisy
+
+
+ENTRIES = (
+    make_vector_entry(
+        "dptext",
+        functools.partial(DPText, epsilon=1.0),
+        source="Beigi et al. 2019, Equation 9; refuted by Habernal 2022, Theorem 3.2",
+        flaw="the noise is never negative, so the support moves with the input",
+        samples=1_000,
+    ),
+)

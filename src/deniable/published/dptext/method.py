@@ -1,15 +1,14 @@
 """Rewriting by DPText's noise as published: refuted, for comparison (Beigi et al. 2019; Habernal 2022)."""
 
 from deniable.published.dptext.mechanism import DPText
-from deniable.rewriting.methods.base import VectorMethod
-from deniable.rewriting.methods.clipped_noise import build_box_method, choose_box
+from deniable.rewriting.methods import VectorMethod, build_vector_method, choose_box
 from deniable.rewriting.model import Rewriter
 
 
 def make_dptext_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
     """Return DPText's mechanism on a model's vectors, clipped to the box of `choose_box`.
 
-    The remedy is `deniable.rewriting.methods.clipped_noise.make_box_method`.
+    The remedy is `deniable.rewriting.methods.make_box_method`.
 
     Args:
         model: encoder and decoder.
@@ -20,4 +19,5 @@ def make_dptext_method(model: Rewriter, *, epsilon: float, seed: int | None = No
         InputError: a parameter is outside its domain.
     """
     box = choose_box(model)
-    return build_box_method("dptext", model, DPText(epsilon=epsilon, lower=box.lower, upper=box.upper, seed=seed))
+    mechanism = DPText(epsilon=epsilon, lower=box.lower, upper=box.upper, seed=seed)
+    return build_vector_method("dptext", model, mechanism)

@@ -1,7 +1,6 @@
 """The file of a trained DPText: what is needed to release with it, and nothing of the readers from its training."""
 
 import dataclasses
-import hashlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,18 +15,15 @@ from deniable.core.numbers import format_exact
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import Artifact, load_weights, read_artifact, reraise_corrupt_file
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
-from deniable.published.dptext.copied_input import CopyMechanism
+from deniable.published.controls import CopyMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.published.dptext.network import (
+from deniable.published.dptext.training import (
     BOX_LOWER,
     BOX_UPPER,
+    AttributeRecords,
     DPTextNetwork,
     RepresentationArchitecture,
     RepresentationEncoder,
-    TrainableNoise,
-)
-from deniable.published.dptext.training import (
-    AttributeRecords,
     RepresentationOptions,
     pad_vocabulary_texts,
     prepare_representation_run,
@@ -143,7 +139,7 @@ def fit_representation(
         options: see `RepresentationOptions`.
         seed: public; None for a fresh key.
         checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
-            everything that the run depends on, whatever its own parameters.
+            everything that the run depends on.
         device: None for a GPU where there is one.
         progress: called after every step with the steps done, the total number of steps and the loss.
 
@@ -154,11 +150,10 @@ def fit_representation(
     _make_mechanism(options, float(options.epsilon), None).sample(np.zeros((1, options.dimensions)))  # raises
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
-        digest = hashlib.blake2b(repr((list(records.texts), records.private.shape)).encode(), digest_size=16)
-        for codes in (records.task, records.private):
-            digest.update(codes.astype("<i8").tobytes())
-        identity = {"records": digest.hexdigest(), "vocabulary": vocabulary.words, "options": options, "seed": seed}
-        checkpoint = checkpoint.bind(identity)
+        data = (list(records.texts), records.task.tolist(), records.private.tolist())
+        checkpoint = checkpoint.bind(
+            {"records": data, "vocabulary": vocabulary.words, "options": options, "seed": seed}
+        )
         key = checkpoint.load_key(key)
     architecture = RepresentationArchitecture(
         len(vocabulary.words),
@@ -180,7 +175,6 @@ def fit_representation(
 
 
 REPRESENTATION_KIND = "representation"
-_OPTION_NAMES = {field.name for field in dataclasses.fields(RepresentationOptions)}
 
 
 def load_representation(path: Path) -> Representation:
@@ -189,39 +183,19 @@ def load_representation(path: Path) -> Representation:
     Raises:
         InputError: no such file, it is no representation, or it is damaged.
     """
-    return restore_representation(read_artifact(path, REPRESENTATION_KIND))
-
-
-def restore_representation(artifact: Artifact) -> Representation:
-    """Rebuild a model from what its file holds.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    artifact = read_artifact(path, REPRESENTATION_KIND)
     with reraise_corrupt_file(artifact.path):
         content = artifact.configuration
         vocabulary = Vocabulary(tuple(map(str, content["words"])))
-        options = _parse_options(content["options"])
+        if content["options"].keys() != {field.name for field in dataclasses.fields(RepresentationOptions)}:
+            raise InputError("other options than those of this version")  # a default could be another noise
+        options = RepresentationOptions(**content["options"])
         encoder = _load_encoder(artifact.weights, len(vocabulary), options)
-        epsilon = _parse_epsilon(content["epsilon"], options)
+        # Where it was fixed epsilon is that of the options, and at most that where it was learned.
+        epsilon = check_positive("DPText", "epsilon", content["epsilon"])
+        if epsilon > options.epsilon or (options.variant != "published" and epsilon < options.epsilon):
+            raise InputError(f"epsilon {format_exact(epsilon)}, and {format_exact(options.epsilon)} in its options")
     return Representation(encoder, vocabulary, options, epsilon, artifact.facts)
-
-
-def _parse_options(given: dict[str, Any]) -> RepresentationOptions:
-    """Return the options, each of them given: a default in place of a lost one could be another noise."""
-    if given.keys() != _OPTION_NAMES:
-        raise InputError("other options than those of this version")
-    options = RepresentationOptions(**given)
-    TrainableNoise(options.variant, options.dimensions, options.epsilon, options.invalid)  # raises
-    return options
-
-
-def _parse_epsilon(given: object, options: RepresentationOptions) -> float:
-    """Return epsilon, which is that of the options where it was fixed, and at most that where it was learned."""
-    epsilon = check_positive("DPText", "epsilon", given)
-    if epsilon > options.epsilon or (options.variant != "published" and epsilon < options.epsilon):
-        raise InputError(f"epsilon {format_exact(epsilon)}, and {format_exact(options.epsilon)} in its options")
-    return epsilon
 
 
 def _load_encoder(weights: dict[str, Any], words: int, options: RepresentationOptions) -> RepresentationEncoder:

@@ -3,7 +3,6 @@
 import dataclasses
 import functools
 import math
-from collections.abc import Iterator
 from typing import ClassVar, Self
 
 import numpy as np
@@ -11,7 +10,13 @@ import numpy as np
 from deniable.core.errors import check_positive, make_parameter_error
 from deniable.core.guarantees import PROVED_IDEAL, Status
 from deniable.core.numbers import format_exact, format_lower, format_upper
-from deniable.models.images.certificates import register_certificate
+from deniable.models.images.certificates import (
+    CertifiedImage,
+    DecisionRule,
+    Norm,
+    compute_gaussian_radius,
+    register_certificate,
+)
 from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise
 from deniable.models.images.pixeldp import (
     certify_by_privacy,
@@ -19,15 +24,12 @@ from deniable.models.images.pixeldp import (
     find_certified_size,
     measure_first_layer_noise,
 )
-from deniable.models.images.robustness import CertifiedImage, DecisionRule, Norm
-from deniable.models.images.smoothing import compute_gaussian_radius
-from deniable.models.shared.tally import PredictionTally
+from deniable.models.tally import PredictionTally
 
 _MAX_DELTA = math.sqrt(2 / math.pi)
 _CLAIM = "Lecuyer et al. 2019, Proposition 2; Phan et al. 2019"
 _CLASS_COUNTS = (2, 3, 5, 10, 30, 100)
 """Numbers of classes of the networks among which a false radius is looked for."""
-_SCORES_PER_COUNT = 24
 _ROUNDING = 1e-9
 """Relative difference of two radii that may be rounding."""
 _DIGITS = 5
@@ -81,7 +83,9 @@ class SecureSGDCertificate:
 
     def __post_init__(self) -> None:
         check_pixel_privacy(self.sigma, self.sensitivity, self.decision_rule)
-        check_least_share(self.least_share)
+        if not 0 < self.least_share <= 1:
+            expected = "a float in (0, 1], the least of shares whose mean is 1"
+            raise make_parameter_error("SecureSGD", "least_share", expected, self.least_share)
 
     @classmethod
     def from_network(
@@ -174,24 +178,14 @@ def find_false_radius(certificate: SecureSGDCertificate) -> FalseRadius | None:
         return None
     scale = noise * math.sqrt(certificate.least_share)
     for classes in _CLASS_COUNTS:
+        lows = [*np.geomspace(1 / classes, 1, 24)[1:-1].tolist(), 0.99, 0.999, 0.9999]
+        # Mean scores of a class and of each of the others, which sum to 1.
+        scores = [(low, (1 - low) / (classes - 1)) for low in lows]
         found = [
             FalseRadius(classes, low, high, certificate.radius(low, high), compute_gaussian_radius(low, high, scale))
-            for low, high in _list_scores(classes)
+            for low, high in scores
         ]
         false_radii = [one for one in found if one.exact * (1 + _ROUNDING) < one.stated]
         if false_radii:
             return max(false_radii, key=lambda one: one.stated - one.exact)
     return None
-
-
-def _list_scores(classes: int) -> Iterator[tuple[float, float]]:
-    """Yield mean scores of a class and of each of the others, which sum to 1 over K classes."""
-    for low in [*np.geomspace(1 / classes, 1, _SCORES_PER_COUNT)[1:-1].tolist(), 0.99, 0.999, 0.9999]:
-        yield low, (1 - low) / (classes - 1)
-
-
-def check_least_share(share: float) -> None:
-    """Raise `InputError` for a least share of variance that no shares of mean 1 can have."""
-    if not 0 < share <= 1:
-        expected = "a float in (0, 1], the least of shares whose mean is 1"
-        raise make_parameter_error("SecureSGD", "least_share", expected, share)

@@ -1,11 +1,10 @@
-"""Trainers whose claims are false by a flaw around the noise, each beside its mended twin: one flaw, one file.
+"""Trainers whose claims are false by a flaw around the noise, each beside its mended twin.
 
-A record is its own gradient (of a loss that is linear in the parameters), unless a file says otherwise, so that the
+A record is its own gradient (of a loss that is linear in the parameters), unless a trainer says otherwise, so that the
 worst data can be written down. `deniable.published.trainers.dp_sgd` is what they share.
 
-Which records come into a step: ``shuffled_batches``, ``independent_micro_batches``, ``skipped_empty_batches``.
-What one record does to a sum: ``drawn_batch_size``, ``short_last_batch``, ``clipped_mean``, ``accumulated_gradients``,
-``clipped_layers``, ``unclipped_remainder``. What else is taken from the records: ``private_normalizer``,
-``private_vocabulary``, ``best_checkpoint``. How noise is drawn and counted: ``floating_point_noise``, ``shared_noise``,
-``noise_per_micro_batch``, ``resumed_training``.
+- ``sampling``: which records come into a step.
+- ``sums``: what one record does to a sum.
+- ``data``: what else is taken from the records.
+- ``noise``: how noise is drawn and counted.
 """

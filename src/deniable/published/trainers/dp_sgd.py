@@ -7,6 +7,7 @@ from collections.abc import Callable, Iterator
 from typing import Any
 
 import numpy as np
+import numpy.typing as npt
 
 from deniable.accounting.gaussian import DISCRETE_DELTA_SHARE, compute_noise_ratio
 from deniable.accounting.training import TrainingPlan
@@ -21,7 +22,7 @@ from deniable.published.entry import ZOO_CONFIDENCE, ZooEntry
 from deniable.vectors.discrete_noise import make_noise_generator, sample_discrete_gaussian
 
 EPSILON, DELTA = 2.0, 1e-5
-"""The claim, unless a file says otherwise."""
+"""The claim, unless a trainer says otherwise."""
 _HELD_BACK = 1e-9
 """Of epsilon, for the grid."""
 GRID_STEP = 2.0**-39
@@ -60,21 +61,40 @@ def calibrate_plan(records: int, steps: int, epsilon: float = EPSILON) -> Traini
     return TrainingPlan("all", records, records, steps, math.sqrt(steps) * ratio, 1.0)
 
 
+PLAN = calibrate_plan(16, 1)
+"""One step with all of sixteen records."""
+
+
 def train_on_all(
-    records: list[Any], seed: int, *, plan: TrainingPlan, sum_gradients: Callable[[FloatArray], FloatArray]
+    records: list[Any],
+    seed: int,
+    *,
+    plan: TrainingPlan = PLAN,
+    sum_gradients: Callable[[npt.NDArray[Any]], FloatArray] = sum_clipped,
+    draw: Callable[[int, float, tuple[int, ...]], FloatArray] = draw_noise,
 ) -> Steps:
     """Release at each step the sum over all records with the noise of the plan."""
     total = sum_gradients(np.stack(records))  # the same at every step, see `deniable.published.trainers`
     yield plan
-    for noise in draw_noise(seed, plan.noise_multiplier, (plan.steps, *total.shape)):
+    for noise in draw(seed, plan.noise_multiplier, (plan.steps, *total.shape)):
         yield TrainingStep(total + noise, np.arange(len(records)), total, plan.noise_multiplier)
 
 
+def release_once(sum_gradients: Callable[[npt.NDArray[Any]], FloatArray]) -> TrainFunction:
+    """Return the trainer that releases one sum over all records with the noise of `PLAN`."""
+    return functools.partial(train_on_all, sum_gradients=sum_gradients)
+
+
 @dataclasses.dataclass(frozen=True)
-class TrainerCase:
-    """The data that a trainer and its twin are audited on, and their claim.
+class BrokenTrainer:
+    """A trainer with a flaw, its mended twin, and the data and the claim that both are audited on.
 
     Attributes:
+        name: of the trainer; its twin is called ``name-mended``.
+        source: the publication or program.
+        flaw: why the claim is false.
+        train: the trainer.
+        mended: its twin, which neither facts nor samples refute.
         records: what is there in any case; they pull against the canary where that shows more of it.
         canary: the record in question.
         other: what stands in its place, an empty record; by default there is none.
@@ -83,8 +103,14 @@ class TrainerCase:
         noise: ``gaussian`` where the claim is that of Gaussian noise without sampling.
         runs: of the audit in the worst case.
         facts_seed: of the runs that show facts.
+        facts_status: what facts say of the trainer.
     """
 
+    name: str
+    source: str
+    flaw: str
+    train: TrainFunction
+    mended: TrainFunction
     records: tuple[Any, ...]
     canary: Any
     other: Any = ABSENT
@@ -93,6 +119,7 @@ class TrainerCase:
     noise: NoiseKind = "gaussian"
     runs: int = 4_000
     facts_seed: int = 0
+    facts_status: Status = "refuted"
 
     @property
     def neighbours(self) -> dict[str, Any]:
@@ -100,62 +127,40 @@ class TrainerCase:
         is_emptied = self.other is not ABSENT
         return {"claim": self.epsilon, "delta": self.delta, "other": self.other, "other_is_empty": is_emptied}
 
+    @property
+    def entries(self) -> tuple[ZooEntry, ZooEntry]:
+        """The entries of the trainer and of its twin."""
+        twin_source = f"control: {self.name} mended"
+        return (
+            self._make_entry(self.name, self.source, self.flaw, self.train, self.facts_status),
+            self._make_entry(f"{self.name}-mended", twin_source, "", self.mended, "not refuted"),
+        )
+
     def audit_samples(self, train: TrainFunction, seed: int, runs: int | None = None) -> Verdict:
         """Return what many runs on both data sets show."""
-        options: dict[str, Any] = {
-            "noise": self.noise,
-            "confidence": ZOO_CONFIDENCE,
-            "runs": runs or self.runs,
-            "seed": seed,
-        }
-        return audit_training(train, self.records, [self.canary], **self.neighbours, **options)
+        options = self.neighbours | {"noise": self.noise, "confidence": ZOO_CONFIDENCE, "runs": runs or self.runs}
+        return audit_training(train, self.records, [self.canary], **options, seed=seed)
 
-    def judge_facts(self, train: TrainFunction) -> Verdict:
+    def _judge_facts(self, train: TrainFunction) -> Verdict:
         """Return what facts say: of the step if its sum moves too far, else of the whole accounting."""
         facts = collect_training_facts(train, self.records, self.canary, **self.neighbours, seed=self.facts_seed)
         verdicts = list(facts.verdicts.values())
         refuted = [verdict for verdict in verdicts if verdict.status == "refuted"]
         return (refuted or verdicts[::-1])[0]
 
-
-def make_entries(  # noqa: D417 - the rest are those of a `ZooEntry`
-    name: str,
-    case: TrainerCase,
-    train: TrainFunction,
-    train_mended: TrainFunction,
-    *,
-    source: str,
-    flaw: str,
-    facts_status: Status | None,
-    sampled_status: Status = "refuted",
-) -> tuple[ZooEntry, ZooEntry]:
-    """Return the entries of a trainer and of its twin, which neither facts nor samples refute.
-
-    Args:
-        name: of the trainer; its twin is called ``name-mended``.
-        case: what both are audited on.
-        train: the trainer.
-        train_mended: its twin.
-        facts_status: what facts say of the trainer; None where they would say nothing about the flaw.
-        sampled_status: what samples say of it.
-    """
-
-    def make_entry(suffix: str, function: TrainFunction, facts: Status | None, sampled: Status) -> ZooEntry:
+    def _make_entry(self, name: str, source: str, flaw: str, train: TrainFunction, facts: Status) -> ZooEntry:
+        adjacency = ADDED_OR_REMOVED_RECORD if self.other is ABSENT else EMPTY_RECORD.split(":")[0]
         return ZooEntry(
-            name=name + suffix,
-            source=f"control: {name} mended" if suffix else source,
-            claim=(
-                f"({format_exact(case.epsilon)}, {format_exact(case.delta)})-DP, "
-                f"{ADDED_OR_REMOVED_RECORD if case.other is ABSENT else EMPTY_RECORD.split(':')[0]}"
-            ),
-            flaw="" if suffix else flaw,
-            audit_samples=functools.partial(case.audit_samples, function),
-            sampled_status=sampled,
-            verify_law=functools.partial(case.judge_facts, function) if facts else None,
-            exact_status=facts,
+            name=name,
+            source=source,
+            claim=f"({format_exact(self.epsilon)}, {format_exact(self.delta)})-DP, {adjacency}",
+            flaw=flaw,
+            audit_samples=functools.partial(self.audit_samples, train),
+            verify_law=functools.partial(self._judge_facts, train),
+            expected_of_law=facts,
         )
 
-    return (
-        make_entry("", train, facts_status, sampled_status),
-        make_entry("-mended", train_mended, "not refuted", "not refuted"),
-    )
+
+def list_entries(*trainers: BrokenTrainer) -> tuple[ZooEntry, ...]:
+    """Return the entries of some trainers, each before its twin."""
+    return tuple(entry for trainer in trainers for entry in trainer.entries)

@@ -1,15 +1,21 @@
-"""The rows of the truncated Gumbel mechanism's law, by quadrature: one at a time, or all kept as a table."""
+"""The truncated Gumbel mechanism's law by quadrature: row by row, kept as a table, or beside draws that are simulated.
 
+Its probabilities are integrals, with bounds on their errors.
+"""
+
+import dataclasses
 import functools
 import hashlib
 import math
 import threading
+from collections.abc import Callable
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_array
+from deniable.core.errors import NotTractable
 from deniable.core.parallel import parallel_map
 from deniable.published.truncated_gumbel.quadrature import (
     QUADRATURE_TOLERANCE,
@@ -17,8 +23,21 @@ from deniable.published.truncated_gumbel.quadrature import (
     integrate_row_with_error,
 )
 from deniable.space.space import Space
-from deniable.words.laws.law import PointIndices, derive_law_name, format_fingerprint
+from deniable.words.laws.law import (
+    ExactEpsilon,
+    PointIndices,
+    SimulatedLaw,
+    Simulation,
+    WordShares,
+    derive_law_name,
+    format_fingerprint,
+    get_part_fingerprint,
+)
+from deniable.words.laws.tables import LOGARITHM_ERROR, compute_row_outcomes
+from deniable.words.laws.tabulated import MAX_MATRIX_INPUTS, compare_laws
 
+SUBSET_SIZE = 16
+"""Inputs whose laws are compared where all of them would take too long."""
 _COMPUTE_LOCK = threading.Lock()
 """Held where rows are computed on all cores: threads that need them at once share what one computes."""
 _MIN_MASS = 1e-300
@@ -40,18 +59,15 @@ class GumbelQuadrature:
     Args:
         space: a Euclidean space.
         epsilon: of the mechanism.
-        scale: b of its noise.
     """
 
-    def __init__(self, space: Space, epsilon: float, scale: float) -> None:
-        self.space, self._epsilon, self._scale = space, epsilon, scale
+    def __init__(self, space: Space, epsilon: float) -> None:
+        self.space, self._epsilon = space, epsilon
+        self._scale = compute_gumbel_scale(epsilon, space.point_count, space.diameter, space.separation)
 
     @property
-    def fingerprint(self) -> str | None:
-        """Names epsilon and the space; None for another scale than theirs, which neither of them names."""
-        space = self.space
-        if self._scale != compute_gumbel_scale(self._epsilon, space.point_count, space.diameter, space.separation):
-            return None
+    def fingerprint(self) -> str:
+        """Names epsilon and the space."""
         return derive_law_name(format_fingerprint("truncated-gumbel", {"epsilon": self._epsilon}, self.space))
 
     @functools.cached_property
@@ -95,13 +111,12 @@ class GumbelTable:
     """The law (n, n) as computed, each row once: what is drawn from and verified.
 
     Args:
-        space: a Euclidean space.
-        quadrature: of the mechanism over that space.
+        quadrature: of the mechanism over a Euclidean space.
     """
 
-    def __init__(self, space: Space, quadrature: GumbelQuadrature) -> None:
-        count = space.point_count
-        self.space, self._quadrature = space, quadrature
+    def __init__(self, quadrature: GumbelQuadrature) -> None:
+        self.space, self._quadrature = quadrature.space, quadrature
+        count = self.space.point_count
         self._is_known = np.zeros(count, dtype=bool)
         self._rows = np.empty((count, count))
 
@@ -116,10 +131,8 @@ class GumbelTable:
         return self._rows[points]
 
     @property
-    def fingerprint(self) -> str | None:
-        """Names epsilon, the space and the rows as computed, all of which it computes; None as for the quadrature."""
-        if self._quadrature.fingerprint is None or self._quadrature.space is not self.space:
-            return None
+    def fingerprint(self) -> str:
+        """Names epsilon, the space and the rows as computed, all of which it computes."""
         digest = hashlib.blake2b(self._load_or_compute_rows().tobytes(), digest_size=16).hexdigest()
         return f"{self._quadrature.fingerprint}-{digest}"
 
@@ -150,3 +163,75 @@ class GumbelTable:
             )
             self._is_known[:] = True
         return self._rows
+
+
+class QuadratureLaw(SimulatedLaw):
+    """A law by quadrature, simulated in floating point; see `deniable.words.laws.law.Law` for its methods.
+
+    Args:
+        space: the domain, of n points.
+        quadrature: the ideal law.
+        simulation: what draws.
+        search: finds a loss, without an upper bound, where all inputs would take too long.
+    """
+
+    has_rows = True
+
+    def __init__(
+        self, space: Space, quadrature: GumbelQuadrature, simulation: Simulation, search: Callable[[], ExactEpsilon]
+    ) -> None:
+        super().__init__(space, simulation)
+        self._quadrature, self._search_losses = quadrature, search
+
+    @property
+    def fingerprint(self) -> str | None:
+        """That of the quadrature, where the simulation is this package's too."""
+        return None if super().fingerprint is None else get_part_fingerprint(self.space, self._quadrature)
+
+    def rows(self, points: PointIndices) -> FloatArray:
+        """The ideal probabilities (k, n) of k input points; seconds a row for large n."""
+        points = np.asarray(points)
+        return self._quadrature(points, self.space.distances(points))
+
+    def exact_epsilon(self, workers: int | None = None) -> ExactEpsilon:
+        """What the ideal law spends: over all inputs up to 3,000 points, beyond them over some."""
+        space, count = self.space, self.space.point_count
+        is_exhaustive = count <= MAX_MATRIX_INPUTS
+        inputs = np.arange(count) if is_exhaustive else np.unique(space.point_by_word[:SUBSET_SIZE]).astype(np.int64)
+        found = self._compare_inputs(inputs, workers)
+        ideal = "of the ideal law, its estimated error in the bounds"
+        if is_exhaustive:
+            method = f"exact over all {count * (count - 1):,} pairs and all outputs {ideal}"
+            return dataclasses.replace(found, method=method, is_ideal=True)
+        method = f"exact over all pairs of the {len(inputs)} most frequent of {count:,} inputs and all outputs {ideal}"
+        method += ", and a lower bound in logarithms at some outputs of the most central inputs"
+        method += "; other inputs are not covered"
+        found = max(found, self._search_losses(), key=lambda one: one.lower_bound)
+        return dataclasses.replace(found, method=method, is_exhaustive=False, is_ideal=True)
+
+    def _compare_inputs(self, inputs: PointIndices, workers: int | None) -> ExactEpsilon:
+        distances = self.space.distances(inputs)
+        bounded_rows = parallel_map(
+            lambda i: self._quadrature.integrate_with_errors(inputs[i : i + 1], distances[i : i + 1].copy()),
+            range(len(inputs)),
+            workers,
+        )
+        values, errors = (np.concatenate(side) for side in zip(*bounded_rows, strict=True))
+        upper, lower = values + errors, np.maximum(values - errors, 0.0)
+        return compare_laws(
+            self.space, inputs, distances[:, inputs], upper, lower, slack=LOGARITHM_ERROR, workers=workers
+        )
+
+    def outcomes(self, prior: FloatArray, workers: int | None = None) -> WordShares:
+        """How often each word is released unchanged, and how often it is guessed.
+
+        Raises:
+            NotTractable: computing the law for every word would take hours.
+        """
+        count = self.space.point_count
+        if count > MAX_MATRIX_INPUTS:
+            raise NotTractable(
+                f"The law of this mechanism takes too long to compute for {count:,} words. Take at most "
+                f"{MAX_MATRIX_INPUTS:,}, or another mechanism."
+            )
+        return compute_row_outcomes(self, prior, workers)

@@ -1,5 +1,10 @@
-"""DP-SGD as in public code of SecureSGD: the mean gradient of a batch is clipped. The privacy claim is refuted."""
+"""SecureSGD (Phan et al. 2019), and the DP-SGD of its public code.
 
+SecureSGD is DP-SGD, which is private, with uneven PixelDP noise, whose certificate has no proof. Its public code clips
+the mean gradient of a batch: that privacy claim is refuted.
+"""
+
+import copy
 import math
 from typing import Any
 
@@ -10,25 +15,77 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.accounting.planning import plan_training
-from deniable.core.errors import InputError
-from deniable.core.guarantees import EMPTY_RECORD, Guarantee, Verdict, Witness, limit_status
+from deniable.core.guarantees import EMPTY_RECORD, Guarantee, Verdict, Witness
 from deniable.core.numbers import format_lower
 from deniable.core.randomness import make_generator
 from deniable.learning.clipping import EMPTY_LABEL
-from deniable.learning.loop import select_batch
 from deniable.models.images.model import ImageModel
-from deniable.models.images.training.private import DP_SGD_OPTIONS
-from deniable.models.images.training.trainer import (
-    ImageTrainer,
-    ImageTrainingOptions,
-    ImageTrainingTask,
-    PreparedTraining,
+from deniable.models.images.networks import ImageNetwork, NetworkNoise
+from deniable.models.images.options import ImageTrainingOptions
+from deniable.models.images.plain_training import CONSTRUCTION_DELTA, CONSTRUCTION_EPSILON, INPUT_SCALE
+from deniable.models.images.private_training import (
+    DP_SGD_OPTIONS,
+    PRIVATE_PIXELDP_DEFAULTS,
+    PRIVATE_PIXELDP_OPTIONS,
+    prepare_private_pixeldp,
 )
+from deniable.models.images.training import ImageTrainer, ImageTrainingTask, PreparedTraining
+from deniable.published.securesgd.certificate import SecureSGDCertificate, compute_heterogeneous_sigma
 
 _ROUNDING = 1e-5
 """Relative error granted to a norm of float32 numbers."""
 _MAX_WITNESS_RECORDS = 2_048
 """Number of training records among which the one with the largest gradient is the witness."""
+
+
+def _prepare_securesgd(task: ImageTrainingTask) -> PreparedTraining:
+    network = task.build_network()
+    sigma = task.options.attack_size * compute_heterogeneous_sigma(CONSTRUCTION_EPSILON, CONSTRUCTION_DELTA)
+    # The passes of the copy are not recorded for the gradients of examples.
+    network_copy = copy.deepcopy(network)
+
+    def get_noise() -> NetworkNoise:
+        network_copy.load_state_dict(network.state_dict())
+        # The variance is shared out, so that its mean is that of even noise.
+        scale = INPUT_SCALE * sigma * compute_vulnerability(network_copy, task).sqrt().cpu()
+        return NetworkNoise("first layer", "gaussian", scale)
+
+    return prepare_private_pixeldp(
+        task, network, get_noise, lambda noises: SecureSGDCertificate.from_network(network, task.shape, noises)
+    )
+
+
+def compute_vulnerability(network: ImageNetwork, task: ImageTrainingTask, even_share: float = 0.5) -> Tensor:
+    """Return the share of each unit in the noise variance after the first layer, (maps, height', width'), mean 1.
+
+    SecureSGD puts more noise on features that are more vulnerable, by the gradients of training examples, which would
+    be a leak. Here it is the gradient of the gap between the two highest scores, over images of random pixels that are
+    public, so that only parameters are read, which are private already.
+
+    Args:
+        network: at its present parameters.
+        task: gives the shape of images.
+        even_share: part of the variance that is the same everywhere, so that every feature has noise.
+    """
+    generator = torch.Generator(task.device).manual_seed(0)
+    with torch.inference_mode(mode=False), torch.enable_grad():
+        images = torch.rand((64, *task.shape), generator=generator, device=task.device)
+        hidden = network.first(2 * images - 1).detach().requires_grad_()
+        top_scores = network.rest(hidden).topk(2, dim=1).values
+        (gradient,) = torch.autograd.grad((top_scores[:, 0] - top_scores[:, 1]).sum(), hidden)
+    gradient_size = gradient.abs().mean(0)
+    noise_shares: Tensor = even_share + (1 - even_share) * gradient_size / gradient_size.mean().clamp(min=1e-12)
+    return noise_shares
+
+
+SECURESGD_TRAINER = ImageTrainer(
+    name="securesgd",
+    summary="private and certified: DP-SGD with uneven noise after the first layer",
+    source="Phan et al. 2019",
+    option_names=PRIVATE_PIXELDP_OPTIONS,
+    defaults=PRIVATE_PIXELDP_DEFAULTS,
+    prepare=_prepare_securesgd,
+)
 
 
 class _BatchClippedRun:
@@ -40,12 +97,10 @@ class _BatchClippedRun:
 
     def step(self, number: int) -> float:
         options, parameters = self._task.options, self._network.parameters()
-        indices = select_batch(len(self._task.images), options.batch_size, number, self._task.key)
-        images = self._task.images.pixels[indices].to(self._task.device)
-        labels = self._task.images.labels[indices].to(self._task.device)
+        images, labels = self._task.draw_batch(number)
         gradients, loss = _clip_mean_gradient(self._network, images, labels, options.clip)
         noise = make_generator(self._task.key, "noise", str(number))
-        deviation = self._multiplier * options.clip / len(indices)
+        deviation = self._multiplier * options.clip / len(labels)
         with torch.no_grad():
             for parameter, gradient in zip(parameters, gradients, strict=True):
                 normal = torch.from_numpy(noise.standard_normal(tuple(parameter.shape))).to(parameter)
@@ -79,10 +134,8 @@ def _clip_mean_gradient(
 
 def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     options = task.options
-    if options.epsilon is None or options.delta is None:
-        raise InputError("Training dp-sgd-batch-clipped needs a budget: give --epsilon and --delta.")
-    epsilon, delta = options.epsilon, options.delta
-    network = task.architecture().build(0).to(task.device)
+    epsilon, delta = task.budget
+    network = task.build_network()
     plan = plan_training(len(task.images), options.batch_size, options.steps, epsilon, delta, clip=options.clip)
     multiplier = plan.noise_multiplier
     guarantee = Guarantee(epsilon, "claimed as DP-SGD's", "claimed", delta=delta, adjacency=EMPTY_RECORD)
@@ -91,12 +144,8 @@ def _prepare_batch_clipped(task: ImageTrainingTask) -> PreparedTraining:
     def build_model() -> ImageModel:
         return ImageModel(
             trainer=task.trainer,
-            architecture=task.architecture(),
             network=network.eval(),
-            noises=(),
-            guarantee=limit_status(guarantee, verdict),
             verdict=verdict,
-            certificate=None,
             facts={"steps": options.steps, "noise multiplier": multiplier, "clipping norm": options.clip},
         )
 

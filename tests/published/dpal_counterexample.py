@@ -10,8 +10,11 @@ import math
 
 from scipy import optimize
 
-from deniable.core.errors import check_positive, make_parameter_error
-from deniable.published.dpal import certificate as dpal
+from deniable.published.dpal.certificate import (
+    DPALCertificate,
+    compute_published_sizes,
+    compute_robustness_epsilon,
+)
 
 PAPER_ATTACK_SIZE = 0.2
 """mu of Delta_r^x = mu d, the attack size of Figures 2 and 3 of Phan et al. 2020."""
@@ -38,9 +41,9 @@ class CertificateComparison:
     sound: float
 
 
-def build_unit_certificate(psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE) -> dpal.DPALCertificate:
+def build_unit_certificate(psi: float = 1.0, mu: float = PAPER_ATTACK_SIZE) -> DPALCertificate:
     """Return DPAL's certificate with its other parameters at 1."""
-    return dpal.DPALCertificate(delta_r=1.0, m=1.0, eps1=1.0, mu=mu, d=1.0, beta=1.0, theta1=1.0, psi=psi)
+    return DPALCertificate(delta_r=1.0, m=1.0, eps1=1.0, mu=mu, d=1.0, beta=1.0, theta1=1.0, psi=psi)
 
 
 def compare_two_networks(
@@ -56,23 +59,19 @@ def compare_two_networks(
         true_distance: u, > 0.
         psi: by which the noise is divided.
         mu: attack size of Delta_r^x.
-
-    Raises:
-        InputError: a number that is not positive.
     """
     certificate = build_unit_certificate(psi, mu)
-    check_positive("two_networks", "true_distance", true_distance)
     scales = (1 / psi, 2 / psi)
     ratio = math.prod(2 * math.exp(true_distance / scale) - 1 for scale in scales)
     eps_r = math.log(ratio) / 2
-    kappa, phi = dpal.compute_sizes_in_one_unit(certificate, eps_r)
+    kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
     return CertificateComparison(
         true_distance=true_distance,
         eps_r=eps_r,
-        published=sum(dpal.compute_published_sizes(certificate, eps_r)),
+        published=sum(compute_published_sizes(certificate, eps_r)),
         one_unit=kappa + phi,
-        composed=dpal.compute_composed_size((kappa, phi)),
-        sound=dpal.compute_composed_size(dpal.compute_sound_sizes(certificate, eps_r)),
+        composed=compute_composed_size((kappa, phi)),
+        sound=compute_composed_size(compute_sound_sizes(certificate, eps_r)),
     )
 
 
@@ -89,12 +88,8 @@ def compare_one_pass(rivals: float = 0.1, psi: float = 1.0, mu: float = PAPER_AT
         rivals: in (0, 1/3).
         psi: by which the noise is divided.
         mu: attack size of Delta_r^x.
-
-    Raises:
-        InputError: a number outside its domain.
     """
     certificate = build_unit_certificate(psi, mu)
-    check_positive("one_pass", "rivals", rivals, 1 / 3)
     high, low = (compute_threshold(share, psi) for share in (1 - 2 * rivals, 1 - rivals))
 
     def compute_lead(distance: float) -> float:
@@ -102,15 +97,15 @@ def compare_one_pass(rivals: float = 0.1, psi: float = 1.0, mu: float = PAPER_AT
         first, third = compute_tail_probability(high + distance, psi), 1 - compute_tail_probability(low + distance, psi)
         return first - max(third, 1 - first - third)
 
-    eps_r = dpal.compute_robustness_epsilon(1 - 2 * rivals, rivals)
-    kappa, phi = dpal.compute_sizes_in_one_unit(certificate, eps_r)
+    eps_r = compute_robustness_epsilon(1 - 2 * rivals, rivals)
+    kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
     return CertificateComparison(
         true_distance=float(optimize.brentq(compute_lead, 0.0, 100.0 / psi, xtol=1e-12)),
         eps_r=eps_r,
-        published=sum(dpal.compute_published_sizes(certificate, eps_r)),
+        published=sum(compute_published_sizes(certificate, eps_r)),
         one_unit=kappa + phi,
-        composed=dpal.compute_post_processed_size(kappa, phi),
-        sound=dpal.compute_post_processed_size(*dpal.compute_sound_sizes(certificate, eps_r)),
+        composed=compute_post_processed_size(kappa, phi),
+        sound=compute_post_processed_size(*compute_sound_sizes(certificate, eps_r)),
     )
 
 
@@ -122,8 +117,54 @@ def compute_tail_probability(value: float, psi: float = 1.0) -> float:
 
 def compute_threshold(share: float, psi: float = 1.0) -> float:
     """Return the value above which n1 + n2 lies with a probability in (0, 1)."""
-    if not 0 < share < 1:
-        raise make_parameter_error("threshold", "share", "a float in (0, 1)", share)
     # With y = e^(-|value| psi / 2), the smaller tail is (4 y - y^2) / 6.
     value = -2 / psi * math.log(2 - math.sqrt(4 - 6 * min(share, 1 - share)))
     return value if share < 1 / 2 else -value
+
+
+def compute_sizes_in_one_unit(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
+    """Return kappa and phi with kappa in units of the pixels too: Delta_r^x = d, the l1 size of an l_inf attack of 1.
+
+    Both still take the noise without psi.
+    """
+    kappa, phi = compute_published_sizes(certificate, eps_r)
+    return certificate.mu * kappa, phi
+
+
+def compute_sound_sizes(certificate: DPALCertificate, eps_r: float) -> tuple[float, float]:
+    """Return the l_inf sizes for which the noise used is eps_r-DP, that of the input alone and of the layer alone.
+
+    An l_inf attack of size t moves the input by at most t d in l1, and h by at most t beta ||theta1||_inf. Laplace
+    noise of scale b is (l1 change / b)-DP; the scales at inference are a / psi and 2a / psi. In the paper's unit.
+    """
+    kappa, phi = compute_sizes_in_one_unit(certificate, eps_r)
+    return kappa / certificate.psi, phi / certificate.psi
+
+
+def compute_group_epsilon(eps_r: float, size: float, attack: float = 1.0) -> float:
+    """Return the epsilon for an attack of another size: eps_r attack / size, group privacy the right way round.
+
+    The l1 change, and with it the epsilon of Laplace noise, is proportional to the attack. Noise that is eps_r-DP up to
+    the size kappa is (eps_r / kappa)-DP for the size 1, not (kappa eps_r)-DP as in Eq. 11.
+    """
+    return eps_r * attack / size
+
+
+def compute_post_processed_size(kappa: float, phi: float) -> float:
+    """Return max(kappa, phi), the size proved for one pass with both noises.
+
+    The scores are g(theta1^T (u + n1) + n2). For every value of n2 they are computed from u + n1, so the noise n1 alone
+    makes them eps_r-DP up to the size kappa; likewise n2 for every value of n1, up to phi. The larger one holds. Eq. 3
+    and Eq. 4 then give robustness up to it.
+    """
+    return max(kappa, phi)
+
+
+def compute_composed_size(sizes: tuple[float, ...]) -> float:
+    """Return 1 / (1/kappa + 1/phi), the size proved for the product of separately noised networks (Eq. 13).
+
+    E of a product of independent scores is the product of their E. An attack of size t changes the factors by at most
+    e^(t eps_r / kappa) and e^(t eps_r / phi), which multiply: the product changes by at most e^(eps_r) while
+    t (1/kappa + 1/phi) <= 1. More networks leave less.
+    """
+    return 1 / sum(1 / size for size in sizes)

@@ -1,4 +1,10 @@
-"""AdLM, the adaptive Laplace mechanism (Phan et al. 2017): one noise for all images, less where a pixel matters."""
+"""AdLM, the adaptive Laplace mechanism (Phan et al. 2017): one noise for all images, less where a pixel matters.
+
+The claim: training is epsilon-differentially private, since Laplace noise is added once to relevances, to the input and
+to the coefficients of the loss (Theorem 1). It is neither proved nor refuted here, and its verdict says so (undecided):
+the theorem is about sums over a batch, while training reads images that all share one noise vector. There is no audit
+and no entry of the zoo; `deniable.published.dpal` audits the same kind of noise.
+"""
 
 import torch
 from torch import Tensor
@@ -10,19 +16,14 @@ from deniable.core.randomness import make_generator
 from deniable.learning.loop import AdamRun
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import (
-    ImageArchitecture,
     NetworkNoise,
     compute_noisy_scores,
     get_first_layer_shape,
     get_last_layer,
 )
-from deniable.models.images.training.plain import ADAM_OPTIONS, draw_training_batch
-from deniable.models.images.training.trainer import (
-    ImageTrainer,
-    ImageTrainingOptions,
-    ImageTrainingTask,
-    PreparedTraining,
-)
+from deniable.models.images.options import ImageTrainingOptions
+from deniable.models.images.plain_training import ADAM_OPTIONS
+from deniable.models.images.training import ImageTrainer, ImageTrainingTask, PreparedTraining
 from deniable.published.noise import draw_laplace_noise, recompute_batch_statistics
 
 _BUDGET_SHARES = (0.25, 0.25, 0.5)
@@ -47,10 +48,7 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     if batch_size == 1:
         raise InputError("AdLM normalises its layers by batch. Got batches of 1: give more.")
     random = make_generator(task.key, "noise")
-    architecture = ImageArchitecture(
-        task.options.network, task.shape, task.classes, task.options.width, normalised=True, hidden=_HIDDEN_UNITS
-    )
-    network = architecture.build(0).to(task.device)
+    network = task.build_network(normalised=True, hidden=_HIDDEN_UNITS)
     first = network.first
     pixels = task.images.pixels[0].numel()
 
@@ -71,7 +69,7 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     top_layer = get_last_layer(network)
 
     def compute_loss(number: int, generator: torch.Generator) -> Tensor:
-        images, labels = draw_training_batch(task, number)
+        images, labels = task.draw_batch(number)
         # W (h + noise): noise on the coefficients of the loss is an addition to the last bias.
         logits = compute_noisy_scores(network, images, noises, generator) + functional.linear(
             last_layer_noise, top_layer.weight
@@ -87,6 +85,7 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
         return compute_noisy_scores(network, images.to(task.device), noises, torch.Generator(task.device))
 
     guarantee = Guarantee(epsilon, "Phan et al. 2017, Theorem 1", "claimed", adjacency=REPLACED_RECORD)
+    method = "no proof: its theorem is about sums over a batch, while training reads images that share one noise vector"
 
     def build_model() -> ImageModel:
         recompute_batch_statistics(network, forward_with_noise, torch.split(task.images.pixels, batch_size))
@@ -94,12 +93,9 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
             top_layer.bias.add_(functional.linear(last_layer_noise, top_layer.weight))
         return ImageModel(
             trainer=task.trainer,
-            architecture=architecture,
             network=network.eval(),
             noises=noises,
-            guarantee=guarantee,
-            verdict=_build_undecided_verdict(guarantee),
-            certificate=None,
+            verdict=Verdict(guarantee, "undecided", method),
             facts={"steps": run.steps, "epsilon claimed": epsilon},
         )
 
@@ -118,10 +114,10 @@ def _compute_relevance(task: ImageTrainingTask) -> Tensor:
     Layer-wise relevance propagation, in its form for layers without biases: the gradient times the input, each
     image's scaled to a maximum of 1.
     """
-    network = task.architecture().build(1).to(task.device)
+    network = task.build_network(1)
 
     def compute_loss(number: int, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a `StepLoss`
-        images, labels = draw_training_batch(task, number)
+        images, labels = task.draw_batch(number)
         return functional.cross_entropy(network(images), labels)
 
     run = AdamRun(network, compute_loss, _RELEVANCE_STEPS, 1e-3, task.key)
@@ -137,14 +133,6 @@ def _compute_relevance(task: ImageTrainingTask) -> Tensor:
         relevance = (gradient * batch).detach().abs()
         total += (relevance / relevance.amax((1, 2, 3), keepdim=True).clamp(min=1e-12)).sum(0).cpu()
     return total / len(task.images.labels)
-
-
-def _build_undecided_verdict(guarantee: Guarantee) -> Verdict:
-    return Verdict(
-        guarantee=guarantee,
-        status="undecided",
-        method="no proof: its theorem is about sums over a batch, while training reads images that share one noise",
-    )
 
 
 ADLM_TRAINER = ImageTrainer(
