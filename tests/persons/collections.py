@@ -1,8 +1,10 @@
 """Small collections for the tests of private collections: short reviews whose class one word tells."""
 
+import dataclasses
+
 import numpy as np
 
-from deniable.persons.classifier_training import make_private_texts
+import deniable as dn
 from deniable.persons.features import build_feature_map
 
 CLASSES = ("bad", "good")
@@ -26,7 +28,17 @@ PUBLIC_TEXTS, PUBLIC_CODES = draw_reviews(200, seed=100)
 MAP = build_feature_map(PUBLIC_TEXTS)
 
 
-def make_private(count=400, seed=1, persons=None, max_records=None):
-    """Return private reviews."""
-    texts, codes = draw_reviews(count, seed)
-    return make_private_texts(texts, codes, persons, max_records)
+def synthesize(texts, labels, **given):
+    """Return a release, with the options among other arguments."""
+    return dn.synthesize(texts, labels, **_collect_options(dn.SynthesisOptions, given))
+
+
+def fit_classifier(texts, labels, **given):
+    """Return a private classifier, with the options among other arguments."""
+    return dn.texts.fit_private_classifier(texts, labels, **_collect_options(dn.ClassifierOptions, given))
+
+
+def _collect_options(kind, given):
+    names = {field.name for field in dataclasses.fields(kind)} & {*given}
+    options = kind(**{name: given[name] for name in names})
+    return {"options": options, **{name: value for name, value in given.items() if name not in names}}

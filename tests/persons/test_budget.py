@@ -6,8 +6,14 @@ import re
 import mpmath
 import pytest
 
-from deniable.persons.budget import NOISE_STEPS, Budget, Measurement
-from deniable.persons.group_privacy import GROUP_SIZES, bound_group_epsilon, describe_groups
+from deniable.persons.budget import (
+    GROUP_SIZES,
+    NOISE_STEPS,
+    Budget,
+    Measurement,
+    bound_group_epsilon,
+    describe_groups,
+)
 from tests.refusals import refuses
 
 LISTS = (

@@ -15,7 +15,7 @@ from deniable.persons.budget import NOISE_STEPS, Budget, Measurement
 from deniable.persons.charging import charge_persons, make_budget_cost
 from deniable.persons.collection import group_rows
 from deniable.persons.linear_training import compute_contrasts
-from tests.persons.collections import CLASSES, draw_reviews
+from tests.persons.collections import CLASSES, draw_reviews, fit_classifier, synthesize
 from tests.refusals import refuses
 
 SECRET = bytes(range(32))
@@ -92,18 +92,18 @@ def test_from_python(ledger):
         "epsilon": 4.0,
         "delta": 1e-6,
         "records": 20,
-        "public_texts": ["the film was good.", "the plot was very bad.", "a fine film and a great plot."] * 4,
+        "public": dn.PublicTexts(["the film was good.", "the plot was very bad.", "a fine film and a great plot."] * 4),
         "ledger": ledger,
     }
-    released = dn.synthesize(texts, persons=persons, rows=5, generator="recombined", **options)
+    released = synthesize(texts, persons=persons, rows=5, generator="recombined", **options)
     assert "charged to a ledger" in released.certificate.steps[-1]
     assert len(list(ledger.list_totals())) == 20
-    classifier = dn.texts.fit_private_classifier(texts, persons=persons, **options)
+    classifier = fit_classifier(texts, persons=persons, **options)
     assert "charged to a ledger" in classifier.facts["ledger"][0]
     assert count_units(ledger, "p0") in ([2], [1, 1])
     for wrong, problem in (({}, "give persons too"), ({"persons": persons, "seed": 1}, "public seed")):
         with refuses(problem):
-            dn.synthesize(texts, rows=5, **options, **wrong)
+            synthesize(texts, rows=5, **options, **wrong)
 
 
 SPELLINGS = (

@@ -7,7 +7,7 @@ import pytest
 import torch
 
 import deniable as dn
-from tests.persons.collections import CLASSES, PUBLIC_CODES, PUBLIC_TEXTS, draw_reviews
+from tests.persons.collections import CLASSES, PUBLIC_CODES, PUBLIC_TEXTS, draw_reviews, fit_classifier
 from tests.refusals import refuses
 
 PUBLIC_LABELS = [CLASSES[code] for code in PUBLIC_CODES.tolist()]
@@ -17,8 +17,14 @@ ODD_TEXTS = ["a great film", "the plot was awful", "", "unknown \ud800", "GREAT 
 def fit(reviews, **others):
     """Return a private classifier of reviews and their class numbers."""
     texts, codes = reviews
-    options = {"classes": CLASSES, "epsilon": 8.0, "delta": 1e-4, "records": 2_000, "public_texts": PUBLIC_TEXTS}
-    return dn.texts.fit_private_classifier(texts, [CLASSES[code] for code in codes.tolist()], **{**options, **others})
+    options = {
+        "classes": CLASSES,
+        "epsilon": 8.0,
+        "delta": 1e-4,
+        "records": 2_000,
+        "public": dn.PublicTexts(PUBLIC_TEXTS),
+    }
+    return fit_classifier(texts, [CLASSES[code] for code in codes.tolist()], **{**options, **others})
 
 
 @pytest.fixture(scope="module")
@@ -50,13 +56,13 @@ def test_public_labels_help_where_records_are_few():
     Public texts without a label teach nothing.
     """
     few = {"epsilon": 1.0, "records": 20}
-    started = fit(draw_reviews(20, 1), public_labels=PUBLIC_LABELS, **few)
+    started = fit(draw_reviews(20, 1), public=dn.PublicTexts(PUBLIC_TEXTS, PUBLIC_LABELS), **few)
     assert measure_accuracy(started) > 0.85
     assert started.facts["started from"] == "weights learned from labelled public texts"
     assert fit(draw_reviews(20, 1), **few).facts["started from"] == "zeros"
-    more = {"public_texts": [*PUBLIC_TEXTS, *["awful bad"] * 50], "seed": 1, **few}
+    texts, more = [*PUBLIC_TEXTS, *["awful bad"] * 50], {"seed": 1, **few}
     labels = [[*PUBLIC_LABELS, *last] for last in ([None] * 50, ["none of them"] * 50, ["good"] * 50)]
-    weights = [fit(draw_reviews(20, 1), public_labels=one, **more).weights for one in labels]
+    weights = [fit(draw_reviews(20, 1), public=dn.PublicTexts(texts, one), **more).weights for one in labels]
     np.testing.assert_array_equal(weights[0], weights[1])
     assert not np.array_equal(weights[0], weights[2])
 
@@ -87,7 +93,7 @@ def test_the_words_of_a_space():
     """Without public texts the words of a space are the vocabulary."""
     words = ["the", "film", "was", "good", "bad", "awful", "great", "fine", "poor"]
     space = dn.Space(words, np.eye(9), hide=())
-    assert {*fit(draw_reviews(50, 1), public_texts=None, space=space).feature_map.words} == {*words}
+    assert {*fit(draw_reviews(50, 1), public=space).feature_map.words} == {*words}
 
 
 def test_probabilities_are_those_of_softmax(classifier):

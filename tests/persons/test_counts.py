@@ -8,29 +8,21 @@ import pytest
 from randomgen import AESCounter
 from scipy import stats
 
-from deniable.persons.budget import NOISE_STEPS, Budget
-from deniable.persons.collection import group_rows
+from deniable.persons.budget import NOISE_STEPS, Budget, Measurement
+from deniable.persons.collection import Collection, group_rows
 from deniable.persons.histograms import (
     LENGTH_EDGES,
-    ColumnDomain,
     find_length_bins,
-    measure_class_shares,
-    measure_column_shares,
-    measure_length_shares,
+    measure_shares,
     normalize_shares,
-    parse_domain,
     plan_histograms,
 )
-from deniable.persons.ngram_counts import (
-    compute_selection_threshold,
-    format_ngram_counts,
-    measure_ngram_counts,
-    plan_ngram_measurement,
-)
+from deniable.persons.ngram_counts import compute_selection_threshold, measure_ngram_counts
+from deniable.persons.options import SynthesisOptions
 from tests.refusals import refuses
 
-STARS = parse_domain("stars=1..3")
-CLEAR = Budget(900.0, 1e-6, "record", plan_histograms(2, (STARS,)))
+STARS = SynthesisOptions(epsilon=900.0, delta=1e-6, classes=("a", "b"), rows=1, domains={"stars": range(1, 4)})
+CLEAR = Budget(900.0, 1e-6, "record", plan_histograms(2, STARS.domains))
 """So large a budget that the noise is a small part of a row."""
 
 
@@ -74,41 +66,12 @@ def test_measured_shares_are_near_the_true_ones():
     """With a large budget classes, lengths and columns by class are those of the records, others counted nowhere."""
     labels = np.array([0] * 300 + [1] * 100 + [-1] * 100)
     cells = ["1"] * 150 + [" 2 "] * 150 + ["3"] * 80 + [None] * 10 + ["4"] * 5 + ["zork"] * 5 + ["2"] * 100
-    units, generator = group_rows(500), AESCounter(key=3)
-    assert measure_class_shares(CLEAR, labels, units, 2, generator) == pytest.approx([0.75, 0.25], abs=0.01)
-    lengths = measure_length_shares(CLEAR, ["a b"] * 500, units, generator)
+    collection = Collection(["a b"] * 500, labels, columns={"stars": cells})
+    classes, lengths, columns = measure_shares(CLEAR, collection, group_rows(500), STARS, AESCounter(key=3))
+    assert classes == pytest.approx([0.75, 0.25], abs=0.01)
     assert lengths[1] == pytest.approx(1, abs=0.03)
-    shares = measure_column_shares(CLEAR, STARS, cells, labels, units, 2, generator)
+    (shares,) = columns.values()
     assert shares == pytest.approx(np.array([[0.5, 0.5, 0], [0, 0, 1]]), abs=0.02)
-
-
-@pytest.mark.parametrize(
-    ("text", "name", "values", "is_integer"),
-    [
-        ("stars=1..3", "stars", ("1", "2", "3"), True),
-        ("t=-1..1", "t", ("-1", "0", "1"), True),
-        ("city=Köln, Łódź,東京", "city", ("Köln", "Łódź", "東京"), False),
-        ("a b=x=1,y", "a b", ("x=1", "y"), False),
-        ("n=1,2", "n", ("1", "2"), False),
-        ('inch="5"" disk, or so",3', "inch", ('5" disk, or so', "3"), False),
-    ],
-)
-def test_domains(text, name, values, is_integer):
-    """A domain is a span of integers, whose values are numbers, or a list of texts with commas between them."""
-    domain = parse_domain(text)
-    assert domain == ColumnDomain(name, values, is_integer)
-    assert domain.take_values(np.array([1, 0])) == [int(one) if is_integer else one for one in (values[1], values[0])]
-
-
-@pytest.mark.parametrize(
-    "text",
-    ["stars", "=1..5", "stars=", "stars=5..1", "stars=1..1", "stars=0..10000", "stars=1", "stars=a,b,a", "stars=a,,b",
-     'stars=a,"b'],
-)  # fmt: skip
-def test_refused_domains(text):
-    """A domain that is written otherwise, or lists too few, too many or equal values, is refused in one line."""
-    with refuses("stars" if text.startswith("stars") else text):
-        parse_domain(text)
 
 
 TEXTS = ["red fox"] * 400 + ["blue fox"] * 300 + ["rare wolf"]
@@ -118,7 +81,7 @@ LABELS = np.array([0] * 400 + [1] * 300 + [1])
 def measure(texts=TEXTS, labels=LABELS, keys_per_unit=3, epsilon=4.0, selection_delta=1e-6, seed=0, persons=None):
     """Return the counts of a release that holds nothing else."""
     unit = "record" if persons is None else "person"
-    measurements = (plan_ngram_measurement("phrases", 1.0, keys_per_unit),)
+    measurements = (Measurement("phrases", 1.0, keys_per_unit),)
     budget = Budget(epsilon, selection_delta + 1e-6, unit, measurements, selection_delta)
     units = group_rows(len(texts), persons)
     return measure_ngram_counts(budget, "phrases", texts, np.asarray(labels), units, AESCounter(key=seed))
@@ -180,7 +143,7 @@ def test_keys_of_one_unit_pass_as_rarely_as_granted(count):
 
 def test_a_unit_never_counts_more_than_its_keys():
     """A person of many records moves the counts by at most the bound in l2 norm, whatever it writes."""
-    budget = Budget(4.0, 2e-6, "record", (plan_ngram_measurement("phrases", 1.0, 7),), 1e-6)
+    budget = Budget(4.0, 2e-6, "record", (Measurement("phrases", 1.0, 7),), 1e-6)
     bound, weight = budget.compute_norm_bound("phrases"), round(NOISE_STEPS / measure(keys_per_unit=7).deviation)
     assert 7 * weight**2 <= bound**2 < 7 * (weight + 1) ** 2
     texts = [f"word{number} word{number + 1} word{number + 2}" for number in range(50)]
@@ -200,15 +163,6 @@ def test_the_keys_of_a_unit_are_a_uniform_choice():
     expected = 2_000 * 5 / 27
     assert np.abs(singles - expected).max() < 6 * (math.sqrt(expected) + counts.deviation) < 0.35 * expected
     assert counts.deviation < 1
-
-
-def test_a_table_has_a_row_for_each_phrase():
-    """The table names class, phrase and count, quoted where a phrase holds a comma."""
-    counts = measure(["red, fox"] * 500, np.zeros(500, dtype=int), keys_per_unit=6)
-    lines = format_ngram_counts(counts, ["animals"]).split("\r\n")
-    assert lines[0] == "class,ngram,count"
-    assert len(lines) == len(counts.ngrams) + 2
-    assert any(line.startswith('animals,"red , fox",') for line in lines)
 
 
 def test_parameters_outside_their_domain_are_refused():

@@ -28,17 +28,17 @@ def test_features_of_a_text_depend_on_no_other(text, others):
     """Any text has, to the last bit, the features among others that it has alone; their norm is 1."""
     alone = MAP.extract_features([text])
     among = MAP.extract_features([*others, text, *others])
-    first, last = among.offsets[len(others)], among.offsets[len(others) + 1]
-    assert alone.columns.tolist() == among.columns[first:last].tolist()
-    assert alone.values.tobytes() == among.values[first:last].tobytes()
-    assert np.linalg.norm(alone.values) == pytest.approx(1.0, rel=1e-12)
+    first, last = among.indptr[len(others)], among.indptr[len(others) + 1]
+    assert alone.indices.tolist() == among.indices[first:last].tolist()
+    assert alone.data.tobytes() == among.data[first:last].tobytes()
+    assert np.linalg.norm(alone.data) == pytest.approx(1.0, rel=1e-12)
 
 
 @settings(max_examples=30)
 @given(st.lists(st.sampled_from([*MAP.words, "unknown", "Film", "GOOD", ","]), max_size=30))
 def test_features_are_the_listed_words_and_pairs(tokens):
     """Every listed word and pair that occurs is one feature, however often, in order after the constant one."""
-    columns = MAP.extract_features([" ".join(tokens)]).columns.tolist()
+    columns = MAP.extract_features([" ".join(tokens)]).indices.tolist()
     spelled = [token.lower() for token in tokens]
     pairs = {f"{one} {two}" for one, two in itertools.pairwise(spelled)}
     assert columns[0] == 0
@@ -53,11 +53,11 @@ def test_values_and_weights():
     A feature that f of N texts have weighs ln((N + 1) / (f + 1/2)) to the power 1.5; pairs need two texts.
     """
     rows = MAP.extract_features(["the bad film"])
-    expected = MAP.weights[rows.columns]
+    expected = MAP.weights[rows.indices]
     expected[0] = 0.2 * np.linalg.norm(expected[1:])
-    np.testing.assert_allclose(rows.values, expected / np.linalg.norm(expected))
-    assert MAP.extract_features(["", "unknown"]).values.tolist() == [1.0, 1.0]
-    assert len(MAP.extract_features([])) == 0
+    np.testing.assert_allclose(rows.data, expected / np.linalg.norm(expected))
+    assert MAP.extract_features(["", "unknown"]).data.tolist() == [1.0, 1.0]
+    assert MAP.extract_features([]).shape == (0, len(MAP))
     weights = dict(zip(("", *MAP.words, *MAP.pairs), MAP.weights, strict=True))
     for name, count in (("film", 3), ("plot", 1), ("the film", 2)):
         assert weights[name] == pytest.approx(np.log(6 / (count + 0.5)) ** 1.5)
@@ -87,7 +87,7 @@ def test_vocabularies():
     assert (of_space.words, of_space.pairs) == (("the", "dog", "cat"), ())
     assert of_space.directions.shape == (4, 1)
     assert np.linalg.norm(of_space.directions) == pytest.approx(1.0)
-    assert of_space.extract_features(["The DOG"]).columns.tolist() == [0, 1, 2]
+    assert of_space.extract_features(["The DOG"]).indices.tolist() == [0, 1, 2]
     with refuses("hold no word"):
         build_feature_map(["", "  "])
 

@@ -4,18 +4,21 @@ import dataclasses
 import itertools
 import re
 import sys
+import types
 
 import numpy as np
 import pytest
 from scipy import stats
 
-from deniable.persons.generators.candidates import generate_candidate_texts, list_class_words
-from deniable.persons.generators.counted import build_counted_model, generate_counted_texts
-from deniable.persons.generators.knowledge import ReleasedKnowledge, balance_probabilities, count_drafts, label_texts
-from deniable.persons.generators.recombined import STRENGTH, generate_recombined_texts, split_sentences
-from deniable.persons.generators.tilted import AGREEMENT, find_strength, generate_tilted_texts
+from deniable.persons.generators.candidates import CandidateTexts, list_class_words
+from deniable.persons.generators.counted import CountedTexts, build_counted_model
+from deniable.persons.generators.knowledge import ReleasedKnowledge, balance_probabilities, label_texts
+from deniable.persons.generators.recombined import STRENGTH, RecombinedTexts, split_sentences
+from deniable.persons.generators.tilted import AGREEMENT, TiltedTexts, find_strength
+from deniable.persons.histograms import LENGTH_EDGES
 from deniable.persons.ngram_counts import NgramCounts
 from deniable.persons.ngrams import MAX_SURPLUS, LanguageModel, build_text_model, tidy_marks
+from tests.measure.toy import predict
 from tests.refusals import refuses
 
 WORDS = ("good", "bad", "film", "plot", "fine", "dull")
@@ -38,30 +41,30 @@ def split_tokens(text):
 
 
 class CountingClassifier:
-    """Adds the weights of all words of a text."""
+    """Adds the weights of all words of a text; in place of a `LinearClassifier`."""
+
+    classes = ("negative", "positive")
+    feature_map = types.SimpleNamespace(words=WORDS)
+
+    def __init__(self, weights=WEIGHTS):
+        self.word_weights = np.stack([-weights, weights], axis=1)
 
     def predict_probabilities(self, texts):
-        """See `ReleasedClassifier`."""
+        """See `LinearClassifier`."""
         weights = dict(zip(WORDS, WEIGHTS, strict=True))
         scores = np.array([sum(weights.get(token, 0.0) for token in split_tokens(text)) for text in texts])
         return np.stack([1 / (1 + np.exp(scores)), 1 / (1 + np.exp(-scores))], axis=1)
 
 
-KNOWLEDGE = ReleasedKnowledge(
-    classes=("negative", "positive"),
-    class_shares=np.array([0.4, 0.6]),
-    length_edges=np.array([5, 15, 40]),
-    length_shares=np.array([0.3, 0.7]),
-    classifier=CountingClassifier(),
-    words=WORDS,
-    word_weights=np.stack([-WEIGHTS, WEIGHTS], axis=1),
-)
+SHORT, LONG = (int(np.searchsorted(LENGTH_EDGES, length)) for length in (11, 23))
+LENGTH_SHARES = np.zeros(len(LENGTH_EDGES) - 1)
+LENGTH_SHARES[[SHORT, LONG]] = 0.3, 0.7
+KNOWLEDGE = ReleasedKnowledge(CountingClassifier(), np.array([0.4, 0.6]), LENGTH_SHARES)
 
 
-def count_share(synthetic, code, words):
+def count_share(texts, codes, code, words):
     """Return the share of tokens of the texts of a class that are among some words."""
-    texts = [text for text, one in zip(synthetic.texts, synthetic.codes, strict=True) if one == code]
-    tokens = [token for text in texts for token in split_tokens(text)]
+    tokens = [token for text, one in zip(texts, codes, strict=True) if one == code for token in split_tokens(text)]
     return sum(token in words for token in tokens) / len(tokens)
 
 
@@ -74,14 +77,13 @@ def test_drawn_classes_and_lengths_have_the_shares():
     np.testing.assert_allclose(np.bincount(codes, minlength=2), 1_001 * KNOWLEDGE.class_shares, atol=1)
     assert not np.all(np.diff(codes) >= 0)
     lengths = KNOWLEDGE.draw_lengths(20_000, np.random.default_rng(0))
-    edges, shares = KNOWLEDGE.length_edges, KNOWLEDGE.length_shares
-    counts = np.histogram(lengths, edges)[0]
+    counts, shares = np.histogram(lengths, LENGTH_EDGES)[0][[SHORT, LONG]], np.array([0.3, 0.7])
     assert counts.sum() == 20_000
     assert stats.chisquare(counts, 20_000 * shares).pvalue > 1e-6
     wrong = shares * [1.3] + [0, -0.3 * shares[0] - 0.3 * shares[1]]
     assert stats.chisquare(counts, 20_000 * wrong / wrong.sum()).pvalue < 1e-6
-    first_bin = lengths[lengths < edges[1]]
-    assert stats.chisquare(np.bincount(first_bin - edges[0], minlength=edges[1] - edges[0])).pvalue > 1e-6
+    first, last = LENGTH_EDGES[LONG : LONG + 2]
+    assert stats.chisquare(np.bincount(lengths[lengths >= first] - first, minlength=last - first)).pvalue > 1e-6
 
 
 def test_balanced_probabilities_have_the_shares():
@@ -98,11 +100,25 @@ def test_the_least_certain_texts_are_dropped():
     """The texts that remain are the most certain ones, in their order, with the class of larger probability."""
     texts = ["good " * count + "bad " * (9 - count) for count in range(10)]
     knowledge = dataclasses.replace(KNOWLEDGE, class_shares=np.array([0.5, 0.5]))
-    labelled = label_texts(knowledge, texts, 6)
-    assert labelled.texts == [texts[place] for place in (0, 1, 2, 7, 8, 9)]
-    np.testing.assert_array_equal(labelled.codes, [0, 0, 0, 1, 1, 1])
-    assert np.all(labelled.certainties > 0.5)
-    assert count_drafts(9) == 10
+    labelled, codes = label_texts(knowledge, texts, 6)
+    assert labelled == [texts[place] for place in (0, 1, 2, 7, 8, 9)]
+    np.testing.assert_array_equal(codes, [0, 0, 0, 1, 1, 1])
+
+
+def compute_probabilities(model, history, log_weights):
+    """Return P_v(w|history) (V + 1,), by the definition; an empty history is a text's start."""
+    tables, start = model.tables, len(model.words) + 1
+    first, last = [start, start, *history][-2:]
+    run = slice(*tables.bigram_starts[last : last + 2])
+    probabilities = tables.bigram_backoffs[last] * tables.unigrams
+    probabilities[tables.bigram_words[run]] += tables.bigrams[run]
+    for pair in range(*tables.bigram_starts[first : first + 2]):
+        if tables.bigram_words[pair] == last:
+            run = slice(*tables.trigram_starts[pair : pair + 2])
+            probabilities *= tables.trigram_backoffs[pair]
+            probabilities[tables.trigram_words[run]] += tables.trigrams[run]
+    probabilities *= np.exp(np.append(log_weights, 0.0))
+    return probabilities / probabilities.sum()
 
 
 def test_probabilities_are_those_of_kneser_and_ney():
@@ -114,8 +130,8 @@ def test_probabilities_are_those_of_kneser_and_ney():
     reference = LanguageModel.fit(sequences, len(numbers))
     for words in ((), ("the",), ("the", "film"), ("film", "the"), ("!", "cast"), ("plot", "is", "dull")):
         history = [numbers[word] for word in words]
-        expected = reference.probabilities(history)
-        np.testing.assert_allclose(model.compute_probabilities(history, np.zeros(len(numbers))), expected, rtol=1e-9)
+        expected = predict(reference, history)
+        np.testing.assert_allclose(compute_probabilities(model, history, np.zeros(len(numbers))), expected, rtol=1e-9)
 
 
 def measure_fit(model, texts, history, law):
@@ -141,7 +157,7 @@ def test_drawn_words_follow_the_tilted_law(count):
 
     def measure(factor):
         # Where the text ends, the next word is the first of another text, which may end at once too.
-        law, first = (model.compute_probabilities(words, factor * tilt) for words in (numbers, []))
+        law, first = (compute_probabilities(model, words, factor * tilt) for words in (numbers, []))
         return measure_fit(model, texts, ["film", "is"], law[:-1] + law[-1] * first[:-1] / (1 - first[-1]))
 
     assert measure(1.0)[0] > 500
@@ -172,17 +188,17 @@ def test_tilted_texts():
 
     Equal seeds give equal texts.
     """
-    synthetic = generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 300, seed=3)
-    assert len(synthetic.texts) == len(synthetic.codes) == len(synthetic.certainties) == 300
-    assert 0.5 < np.mean(synthetic.codes) < 0.7
+    texts, codes = TiltedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 300, seed=3)
+    assert len(texts) == len(codes) == 300
+    assert 0.5 < np.mean(codes) < 0.7
     for code, words in enumerate(({"bad", "dull"}, {"good", "fine"})):
-        assert count_share(synthetic, code, words) > 2 * count_share(synthetic, 1 - code, words)
-    assert {*split_tokens(" ".join(synthetic.texts))} <= {*split_tokens(" ".join(PUBLIC_TEXTS))}
-    assert generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 300, seed=3).texts == synthetic.texts
-    assert generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 300, seed=4).texts != synthetic.texts
-    assert len(generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 1, seed=0).texts) == 1
-    blank = dataclasses.replace(KNOWLEDGE, word_weights=np.zeros((len(WORDS), 2)))
-    assert all(generate_tilted_texts(blank, PUBLIC_TEXTS, 5, seed=0).texts)
+        assert count_share(texts, codes, code, words) > 2 * count_share(texts, codes, 1 - code, words)
+    assert {*split_tokens(" ".join(texts))} <= {*split_tokens(" ".join(PUBLIC_TEXTS))}
+    assert TiltedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 300, seed=3)[0] == texts
+    assert TiltedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 300, seed=4)[0] != texts
+    assert len(TiltedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 1, seed=0)[0]) == 1
+    blank = dataclasses.replace(KNOWLEDGE, classifier=CountingClassifier(np.zeros(len(WORDS))))
+    assert all(TiltedTexts(PUBLIC_TEXTS).write_texts(blank, 5, seed=0)[0])
 
 
 def test_labels_agree_with_classes_as_often_as_wanted():
@@ -218,11 +234,11 @@ def test_recombined_texts():
 
     A law of less than half of the strength is further away, and texts of a class hold more of its words.
     """
-    synthetic = generate_recombined_texts(KNOWLEDGE, PUBLIC_TEXTS, 2_000, seed=2)
-    sentences = [sentence for text in synthetic.texts for sentence in list_sentences(text)]
+    texts, codes = RecombinedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 2_000, seed=2)
+    sentences = [sentence for text in texts for sentence in list_sentences(text)]
     public = sorted({sentence for text in PUBLIC_TEXTS for sentence in list_sentences(text)})
     assert sorted({*sentences}) == public
-    lengths = np.array([len(split_tokens(text)) for text in synthetic.texts])
+    lengths = np.array([len(split_tokens(text)) for text in texts])
     assert lengths.max() <= 40 + 8
     assert abs(lengths.mean() - 22) < 3
     chances = KNOWLEDGE.classifier.predict_probabilities(public)
@@ -234,7 +250,7 @@ def test_recombined_texts():
 
     assert measure_distance(STRENGTH) < 0.1
     assert measure_distance(0.1) > 2 * measure_distance(STRENGTH)
-    assert count_share(synthetic, 1, {"good", "fine"}) > 1.5 * count_share(synthetic, 0, {"good", "fine"})
+    assert count_share(texts, codes, 1, {"good", "fine"}) > 1.5 * count_share(texts, codes, 0, {"good", "fine"})
 
 
 def test_sentences_end_with_a_mark_before_a_word():
@@ -272,31 +288,31 @@ def test_the_law_of_counted_words():
     stop, bad, film = range(3)
     nothing = np.zeros(3)
     unigrams = np.append(np.array([80, 90, 100]) / 270, 1e-9) / (1 + 1e-9)
-    np.testing.assert_allclose(model.compute_probabilities([], nothing), unigrams)
+    np.testing.assert_allclose(compute_probabilities(model, [], nothing), unigrams)
     after_film = (1 - 60 / 130) * unigrams
     after_film[stop] += 60 / 130
-    np.testing.assert_allclose(model.compute_probabilities([film], nothing), after_film, rtol=1e-6)
+    np.testing.assert_allclose(compute_probabilities(model, [film], nothing), after_film, rtol=1e-6)
     after_bad_film = (1 - 50 / 100) * after_film
     after_bad_film[stop] += 50 / 100
-    np.testing.assert_allclose(model.compute_probabilities([bad, film], nothing), after_bad_film, rtol=1e-6)
+    np.testing.assert_allclose(compute_probabilities(model, [bad, film], nothing), after_bad_film, rtol=1e-6)
     texts = model.write_texts(nothing, np.full(400, 60), np.random.default_rng(0))
     pairs = [pair for text in texts for pair in itertools.pairwise(split_tokens(text))]
     counts = np.bincount([model.words.index(word) for before, word in pairs if before == "bad"], minlength=3)
     for history, is_right in (([bad], True), ([], False)):
-        law = model.compute_probabilities(history, nothing)[:3]
+        law = compute_probabilities(model, history, nothing)[:3]
         assert bool(stats.chisquare(counts, law / law.sum() * counts.sum()).pvalue > 1e-6) is is_right
 
 
 def test_counted_texts():
     """Texts consist of released words, more of them of their own class, and follow from the seed."""
-    synthetic = generate_counted_texts(KNOWLEDGE, COUNTS, 200, seed=1)
-    assert len(synthetic.texts) == 200
-    assert {*split_tokens(" ".join(synthetic.texts))} == {".", "bad", "film", "good", "fine"}
-    assert count_share(synthetic, 1, {"good", "fine"}) > 0.4
-    assert generate_counted_texts(KNOWLEDGE, COUNTS, 200, seed=1).texts == synthetic.texts
+    texts, codes = CountedTexts(COUNTS).write_texts(KNOWLEDGE, 200, seed=1)
+    assert len(texts) == 200
+    assert {*split_tokens(" ".join(texts))} == {".", "bad", "film", "good", "fine"}
+    assert count_share(texts, codes, 1, {"good", "fine"}) > 0.4
+    assert CountedTexts(COUNTS).write_texts(KNOWLEDGE, 200, seed=1)[0] == texts
     only_first = NgramCounts(np.array([0]), (("bad",),), np.array([50.0]), 30.0, 5.0)
     with refuses("'positive'"):
-        generate_counted_texts(KNOWLEDGE, only_first, 20, seed=0)
+        CountedTexts(only_first).write_texts(KNOWLEDGE, 20, seed=0)
 
 
 def test_candidates_are_labelled_and_the_uncertain_dropped():
@@ -311,13 +327,13 @@ def test_candidates_are_labelled_and_the_uncertain_dropped():
             for place, (code, length) in enumerate(zip(request.codes.tolist(), request.lengths.tolist(), strict=True))
         ]
 
-    synthetic = generate_candidate_texts(KNOWLEDGE, propose, 90, seed=5)
-    assert len(synthetic.texts) == 90
-    for text, code in zip(synthetic.texts, synthetic.codes, strict=True):
+    texts, codes = CandidateTexts(propose).write_texts(KNOWLEDGE, 90, seed=5)
+    assert len(texts) == 90
+    for text, code in zip(texts, codes, strict=True):
         assert text.split()[0] == ("good" if code else "bad")
     (request,) = requests
-    assert (request.classes, request.seed, request.count) == (KNOWLEDGE.classes, 5, 100)
-    assert request.class_words == (("bad", "dull"), ("good", "fine")) == list_class_words(KNOWLEDGE)
+    assert (request.classes, request.seed, request.count) == (CountingClassifier.classes, 5, 100)
+    assert request.class_words == (("bad", "dull"), ("good", "fine")) == list_class_words(KNOWLEDGE.classifier)
     np.testing.assert_array_equal(np.bincount(request.codes), [40, 60])
     assert request.lengths.min() >= 5
     assert request.lengths.max() < 40
@@ -333,7 +349,7 @@ def test_an_interruption_is_no_failure(is_compiled):
         raise error
 
     with pytest.raises(type(error)) as caught:
-        generate_candidate_texts(KNOWLEDGE, propose, 9, seed=0)
+        CandidateTexts(propose).write_texts(KNOWLEDGE, 9, seed=0)
     assert caught.value is error
 
 
@@ -346,7 +362,7 @@ def propose_last(last):
     ("generate", "value"),
     [
         *(
-            (lambda propose=propose: generate_candidate_texts(KNOWLEDGE, propose, 9, seed=0), value)
+            (lambda propose=propose: CandidateTexts(propose).write_texts(KNOWLEDGE, 9, seed=0), value)
             for propose, value in (
                 (lambda _: "good", "Got str"),
                 (propose_last([]), "10 texts"),
@@ -356,16 +372,12 @@ def propose_last(last):
                 (lambda _: sys.exit(0), "SystemExit: 0"),
             )
         ),
-        (lambda: generate_counted_texts(KNOWLEDGE, COUNTS, 0, seed=0), "'rows'"),
-        (lambda: generate_recombined_texts(KNOWLEDGE, PUBLIC_TEXTS, 0, seed=0), "'rows'"),
-        (lambda: generate_recombined_texts(KNOWLEDGE, [" "], 5, seed=0), "texts with words"),
-        (lambda: generate_tilted_texts(KNOWLEDGE, PUBLIC_TEXTS, 0, seed=0), "'rows'"),
-        (lambda: generate_tilted_texts(KNOWLEDGE, [" "], 5, seed=0), "texts with words"),
+        (lambda: CountedTexts(COUNTS).write_texts(KNOWLEDGE, 0, seed=0), "'rows'"),
+        (lambda: RecombinedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 0, seed=0), "'rows'"),
+        (lambda: RecombinedTexts([" "]).write_texts(KNOWLEDGE, 5, seed=0), "texts with words"),
+        (lambda: TiltedTexts(PUBLIC_TEXTS).write_texts(KNOWLEDGE, 0, seed=0), "'rows'"),
+        (lambda: TiltedTexts([" "]).write_texts(KNOWLEDGE, 5, seed=0), "texts with words"),
         (lambda: build_text_model(["", "  "]), "needs words"),
-        (lambda: dataclasses.replace(KNOWLEDGE, class_shares=np.array([0.5, 0.6])), "sum to 1"),
-        (lambda: dataclasses.replace(KNOWLEDGE, length_shares=np.array([1.5, -0.5])), "sum to 1"),
-        (lambda: dataclasses.replace(KNOWLEDGE, length_edges=np.array([1, 2])), "edge"),
-        (lambda: dataclasses.replace(KNOWLEDGE, words=("good",)), "word"),
     ],
 )
 def test_refusals(generate, value):

@@ -9,20 +9,21 @@ import pytest
 
 import deniable as dn
 from tests.commands import run
+from tests.persons import collections
 from tests.persons.collections import CLASSES, PUBLIC_CODES, PUBLIC_TEXTS, draw_reviews
 from tests.refusals import refuses
 
 TEXTS, CODES = draw_reviews(600, 1)
 LABELS = [CLASSES[code] for code in CODES.tolist()]
-PUBLIC = {"public_texts": PUBLIC_TEXTS, "public_labels": [CLASSES[code] for code in PUBLIC_CODES.tolist()]}
+PUBLIC = {"public": dn.PublicTexts(PUBLIC_TEXTS, [CLASSES[code] for code in PUBLIC_CODES.tolist()])}
 BASIC = {"classes": CLASSES, "epsilon": 20.0, "delta": 1e-6, "records": 600}
 STARS = {"columns": {"stars": [4 if label == "good" else 1 for label in LABELS]}, "domains": {"stars": range(1, 6)}}
 
 
 def synthesize(texts=TEXTS, labels=LABELS, **others):
     """Return a release of 20 records, by the quickest generator where no other is chosen."""
-    generator = {} if others.get("propose") or "public_texts" in others else {"generator": "recombined"}
-    return dn.synthesize(texts, labels, **{**BASIC, **PUBLIC, "rows": 20, **generator, **others})
+    generator = {} if others.get("propose") or "public" in others else {"generator": "recombined"}
+    return collections.synthesize(texts, labels, **{**BASIC, **PUBLIC, "rows": 20, **generator, **others})
 
 
 def propose(request):
@@ -73,7 +74,7 @@ def test_choice_of_the_generator():
     """Where none is named, what is given decides."""
     for given, name in (
         ({"generator": None}, "tilted"),
-        ({"public_texts": None, "public_labels": None, "space": dn.Space(["film", "good"], np.eye(2))}, "counts"),
+        ({"public": dn.Space(["film", "good"], np.eye(2))}, "counts"),
         ({"propose": propose}, "candidates"),
     ):
         assert synthesize(**given).certificate.mechanism["generator"] == name
@@ -220,7 +221,7 @@ def test_how_texts_were_written():
 def test_spellings_of_a_person():
     """White space or another type makes no other person, and a record whose person is blank is left out."""
     persons = [[f"{row // 6}", f" {row // 6}", row // 6, float(row // 6)][row % 4] for row in range(600)]
-    fit = dn.texts.fit_private_classifier
+    fit = collections.fit_classifier
     with pytest.warns(UserWarning, match=r"^for you only: 3 of 600 records have no text"):
         found = fit(TEXTS, LABELS, persons=[*persons[:-3], " ", "", None], seed=1, **BASIC, **PUBLIC)
     trimmed = [str(row // 6) for row in range(597)]
@@ -238,13 +239,15 @@ def test_records_that_cannot_be_used():
 def test_numbers_are_classes_by_their_spelling():
     """Labels that are numbers are classes as they are written, whole ones of a column of floats too."""
     for labels in (CODES, CODES.astype(float), pd.Series(CODES).astype("float32")):
-        release = synthesize(labels=labels, classes=[0, 1], public_labels=PUBLIC_CODES)
+        public = dn.PublicTexts(PUBLIC_TEXTS, PUBLIC_CODES)
+        release = synthesize(labels=labels, classes=[0, 1], public=public, generator="recombined")
         assert {*release.labels} <= {"0", "1"}
-    release = synthesize(labels=CODES == 1, classes=[False, True], public_labels=PUBLIC_CODES == 1)
+    public = dn.PublicTexts(PUBLIC_TEXTS, PUBLIC_CODES == 1)
+    release = synthesize(labels=CODES == 1, classes=[False, True], public=public, generator="recombined")
     assert {*release.labels} <= {"false", "true"}
 
 
-NO_PUBLIC = {"public_texts": None, "public_labels": None}
+UNLABELLED, NO_PUBLIC = {"public": dn.PublicTexts(PUBLIC_TEXTS)}, {"public": dn.Space(["film", "good"], np.eye(2))}
 CELLS = {"n": LABELS}
 
 
@@ -259,26 +262,27 @@ CELLS = {"n": LABELS}
         ({"columns": CELLS, "domains": {"n": ["x"]}}, "'n'"),
         ({"columns": CELLS, "domains": {"n": {"x", "y"}}}, "'n'"),
         ({"max_records": 3}, "max_records"),
-        ({"classes": ["good", " "], "public_labels": None}, "blank"),
-        ({"classes": {*CLASSES}}, "a set"),
-        ({"classes": frozenset(CLASSES)}, "a set"),
+        ({"classes": ["good", " "]}, "blank"),
+        ({"classes": {*CLASSES}}, "Got set"),
+        ({"classes": frozenset(CLASSES)}, "Got frozenset"),
         ({"classes": [1, 1.0]}, "Got 1, 1"),
         ({"classes": ["one"]}, "Got one"),
         ({"classes": "good"}, "'good'"),
         ({"classes": None}, "NoneType"),
-        ({"classes": ["x", "y"], "public_labels": None}, "declared classes"),
+        ({"classes": ["x", "y"], **UNLABELLED}, "declared classes"),
         ({"classes": ["x", "y"]}, "x, y"),
-        ({"public_texts": None}, "Public labels"),
         ({**NO_PUBLIC, "generator": "tilted"}, "'tilted'"),
         ({**NO_PUBLIC, "generator": "recombined"}, "'recombined'"),
         ({"generator": "magic"}, "'magic'"),
         ({"generator": "candidates"}, "'candidates'"),
         ({"generator": "tilted", "propose": propose}, "'candidates'"),
-        ({"public_texts": ["", None], "public_labels": None}, "no word"),
+        ({"public": dn.PublicTexts(["", None])}, "no word"),
         ({"texts": "good"}, "Got one str"),
         ({"texts": [1] * 600}, "Got int in row 0"),
         ({"epsilon": 0.0}, "'epsilon'"),
         ({"rows": 0}, "'rows'"),
+        ({"records": 0}, "'records'"),
+        ({"persons": [1] * 600, "max_records": 0}, "'max_records'"),
     ],
 )
 def test_refusals(change, value):

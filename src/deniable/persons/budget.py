@@ -1,4 +1,4 @@
-"""How the budget of one release is divided among the noisy sums that it is made of."""
+"""How the budget of one release is divided among the noisy sums that it is made of, and what it means for groups."""
 
 import dataclasses
 import functools
@@ -10,12 +10,14 @@ from deniable.accounting.gaussian import (
     MAX_DELTA,
     MIN_DELTA,
     bound_log_delta,
+    bracket_gaussian_epsilon,
     compute_continuous_epsilon,
+    compute_discretization_cost,
     compute_noise_ratio,
 )
 from deniable.core.errors import InputError, check_count, check_number_within, check_positive
 from deniable.core.guarantees import ADDED_OR_REMOVED_PERSON, ADDED_OR_REMOVED_RECORD, Guarantee, Unit, Verdict
-from deniable.core.numbers import format_exact, format_lower
+from deniable.core.numbers import format_exact, format_lower, format_upper
 
 NOISE_STEPS = 1 << 39
 """s, the parameter of the discrete Gaussian noise on every coordinate of every sum, in steps of its integers."""
@@ -23,6 +25,9 @@ MAX_COORDINATES = 1 << 40
 """Noisy coordinates of one release, at most: `compute_continuous_epsilon` is stated for so many."""
 _MAX_EPSILON = 1e3
 """Beyond it a guarantee promises nothing, and sums of contributions no longer fit in 64 bits."""
+GROUP_SIZES = (2, 5, 10)
+"""Records of one person that certificates speak of."""
+PUBLIC_SEED_SOURCE = "not private: public seed"
 ADJACENCIES: dict[Unit, str] = {"record": ADDED_OR_REMOVED_RECORD, "person": ADDED_OR_REMOVED_PERSON}
 _SOURCE = (
     "discrete Gaussian noise on integer sums of clipped contributions (Canonne, Kamath, Steinke 2020), composed "
@@ -194,3 +199,49 @@ class Budget:
     def _compute_exact_share(self, name: str) -> Fraction:
         total = sum((Fraction(measurement.weight) for measurement in self.measurements), Fraction(0))
         return Fraction(self.get_measurement(name).weight) / total
+
+
+def judge_budget(budget: Budget, seed: int | None) -> tuple[Guarantee, Verdict]:
+    """Return what the measurements of a budget promise, and what is known of that: false under a public seed.
+
+    Args:
+        budget: what is measured.
+        seed: of the noise; None for fresh noise.
+    """
+    guarantee, verdict = budget.guarantee, budget.verify()
+    if seed is not None:
+        guarantee = dataclasses.replace(guarantee, source=PUBLIC_SEED_SOURCE, status="refuted")
+        verdict = dataclasses.replace(verdict, status="refuted", guarantee=guarantee, method=PUBLIC_SEED_SOURCE)
+    return guarantee, verdict
+
+
+def bound_group_epsilon(budget: Budget, size: int) -> float:
+    r"""Return an epsilon at which k units together are (epsilon, delta)-DP, with the delta of the budget.
+
+    k units move every sum by at most k B: Gaussian noise with k times the sensitivity. The least epsilon with
+    delta(epsilon) <= delta is that of the ratio r / k, from above. It is far below what group privacy
+    gives, (k epsilon, k e^((k-1) epsilon) delta), since delta stays.
+
+    Args:
+        budget: of the release.
+        size: k >= 1.
+    """
+    _, epsilon = bracket_gaussian_epsilon(budget.noise_ratio / size, math.log(budget.noise_delta))
+    return epsilon + compute_discretization_cost(epsilon, budget.coordinates)
+
+
+def describe_groups(budget: Budget) -> list[str]:
+    """Return what a person with 2, 5 or 10 records has, a line each; nothing where persons are the units."""
+    if budget.unit == "person":
+        return []
+    promises = []
+    for size in GROUP_SIZES:
+        if not budget.selection_delta:
+            epsilon = format_upper(bound_group_epsilon(budget, size))
+            promises.append(f"epsilon {epsilon} at delta {format_exact(budget.delta)}")
+            continue
+        # What group privacy gives: several units together may pass a threshold that one of them does not.
+        log_delta = math.log(size * budget.delta) + (size - 1) * budget.epsilon
+        epsilon, delta = format_upper(size * budget.epsilon), format_upper(math.exp(min(log_delta, 0.0)))
+        promises.append(f"epsilon {epsilon} at delta {delta}" if log_delta < 0 else "nothing")
+    return [f"a person with {size} records: {one}" for size, one in zip(GROUP_SIZES, promises, strict=True)]

@@ -1,4 +1,4 @@
-"""The certificate that accompanies a synthetic table: what is promised to a record or a person, and what is not."""
+"""What accompanies a synthetic table or a private classifier: what a record or a person is promised, and what not."""
 
 import dataclasses
 import math
@@ -8,11 +8,11 @@ from typing import Any
 from deniable import __version__
 from deniable.core.guarantees import Guarantee, Unit, Verdict, limit_status
 from deniable.core.numbers import as_percent, format_exact, format_odds, format_upper
-from deniable.core.report import Fact
-from deniable.persons.budget import Budget
-from deniable.persons.classifier_training import judge_budget
-from deniable.persons.group_privacy import describe_groups
-from deniable.persons.synthesis import MeasuredCollection, SynthesisOptions
+from deniable.core.report import Fact, Report, Section, make_facts
+from deniable.learning.card import build_card, describe_data, describe_protection
+from deniable.persons.budget import Budget, describe_groups, judge_budget
+from deniable.persons.classifier import LinearClassifier
+from deniable.persons.options import GeneratorName, SynthesisOptions
 from deniable.text.release_certificate import (
     CHOICE_DISCLOSURE,
     CHOSEN_BY_OWNER,
@@ -27,14 +27,23 @@ _ARITHMETIC = (
     "contributions rounded toward zero to integers, their norms checked, sums in 64-bit integers, discrete Gaussian "
     "noise from AES-128-CTR, so that the guarantee is computational in that step"
 )
-_PUBLIC_SENTENCES = "every sentence of a text is a sentence of the public texts, in lower case"
-_WRITTEN_TEXTS: dict[str, str] = {
+_WRITTEN_TEXTS: dict[GeneratorName | None, str] = {
     "tilted": "words are drawn from a model of the public texts, tilted towards the words of each class",
-    "recombined": _PUBLIC_SENTENCES,
+    "recombined": "every sentence of a text is a sentence of the public texts, in lower case",
     "candidates": "texts were proposed by a callable that saw released figures alone, and chosen by the released "
     "classifier",
     "counts": "words are drawn from released phrases alone",
 }
+
+_CARD_NOT_PROTECTED = (
+    (
+        "what everybody could know without any one {unit}: the model shows how the words of a class differ from those "
+        "of others, and so tells something of people who are not in the data"
+    ),
+    "the declared classes and options, and their choice if it was made by looking at the data",
+    "the public texts, whose words and pairs of words are the vocabulary, and which the model lists",
+)
+_RECORD_NOT_PROTECTED = "a person with many records, whose protection is that of the groups named above"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -71,43 +80,29 @@ class SynthesisCertificate(ReleaseCertificate):
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what the budget was spent on, and what persons with several records have."""
         spent = [f"{one['name']}: {100 * one['share']:.3g} % of the budget" for one in self.measurements]
-        facts = [
+        selected = f"{format_exact(self.selection_delta)} of delta, for which words and phrases are named"
+        return [
             Fact("nominal number", f"{self.nominal['units']:,}, {self.nominal['source']}"),
             Fact("measurements", spent),
             Fact("epsilon chosen", self.chosen),
+            *([Fact("selection", selected)] if self.selection_delta else []),
+            *([Fact("groups", self.groups)] if self.groups else []),
         ]
-        if self.selection_delta:
-            facts.append(
-                Fact(
-                    "selection", f"{format_exact(self.selection_delta)} of delta, for which words and phrases are named"
-                )
-            )
-        return [*facts, Fact("groups", self.groups)] if self.groups else facts
-
-
-def certify_synthesis(measured: MeasuredCollection, options: SynthesisOptions) -> SynthesisCertificate:
-    """Return the certificate of a synthetic table and of the classifier beside it, which share one budget.
-
-    What the classifier's facts say of a ledger stands in it too.
-    """
-    facts = measured.classifier.facts
-    nominal = {"units": facts["nominal number of units"], "source": facts["nominal number"]}
-    certificate = certify_budget(measured.budget, options, nominal, facts["features"])
-    return dataclasses.replace(certificate, steps=[*certificate.steps, *facts.get("ledger", ())])
 
 
 def certify_budget(
-    budget: Budget, options: SynthesisOptions, nominal: dict[str, Any], features: str
+    budget: Budget, options: SynthesisOptions, nominal: dict[str, Any], features: str, ledger_steps: Sequence[str] = ()
 ) -> SynthesisCertificate:
     """Return the certificate of everything that is made from the measurements of a budget.
 
     Args:
         budget: what was measured.
-        options: what the synthetic table was made with.
+        options: what the synthetic table was made with; its generator is chosen.
         nominal: public number of ``units``, and its ``source``.
         features: where the words of the classifier come from.
+        ledger_steps: what a ledger had to do with the release.
     """
-    seed = options.training.seed
+    seed = options.seed
     guarantee, verdict = judge_budget(budget, seed)
     return SynthesisCertificate(
         schema=SYNTHESIS_CERTIFICATE_SCHEMA,
@@ -117,26 +112,26 @@ def certify_budget(
             "name": "synthesize",
             "generator": options.generator,
             "features": features,
-            "classes": list(options.training.classes),
-            "domains": {domain.name: list(domain.values) for domain in options.domains},
+            "classes": list(options.classes),
+            "domains": {name: list(map(str, values)) for name, values in options.domains.items()},
         },
         guarantee={**limit_status(guarantee, verdict).to_dict(), "of": f"one {budget.unit}"},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         noise=FRESH_NOISE if seed is None else PUBLIC_SEED_NOISE,
         arithmetic=_ARITHMETIC,
-        steps=[_WRITTEN_TEXTS[options.generator]],
+        steps=[_WRITTEN_TEXTS[options.generator], *ledger_steps],
         meaning=_describe_meaning(guarantee, verdict),
         records=options.rows,
         not_protected=[
-            *([CHOICE_DISCLOSURE] if options.training.chosen_from_data else []),
+            *([CHOICE_DISCLOSURE] if options.chosen_from_data else []),
             *_list_unprotected(options.generator, budget.unit),
         ],
         nominal=nominal,
         measurements=budget.describe_measurements(),
         selection_delta=budget.selection_delta,
         groups=describe_groups(budget),
-        chosen=CHOSEN_FROM_DATA if options.training.chosen_from_data else CHOSEN_BY_OWNER,
+        chosen=CHOSEN_FROM_DATA if options.chosen_from_data else CHOSEN_BY_OWNER,
     )
 
 
@@ -159,7 +154,7 @@ def _describe_meaning(guarantee: Guarantee, verdict: Verdict) -> list[str]:
     return lines
 
 
-def _list_unprotected(generator: str, unit: Unit) -> list[str]:
+def _list_unprotected(generator: GeneratorName | None, unit: Unit) -> list[str]:
     lines = [
         f"what holds without any one {unit}: how classes differ in their words, lengths and columns on the whole",
         (
@@ -172,3 +167,54 @@ def _list_unprotected(generator: str, unit: Unit) -> list[str]:
     if generator == "candidates":
         lines.append("whatever the callable knows beside its request: it must not have seen the private table")
     return lines
+
+
+def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
+    """Return the card of a private classifier.
+
+    Figures about private records, such as an accuracy on some that were held out, stand in no card.
+
+    Args:
+        classifier: trained.
+        commitment: to the data, see `deniable.cli.model_runs.commit_to_data`.
+    """
+    facts, guarantee = classifier.facts, classifier.guarantee
+    unit: Unit = "record" if guarantee is None else guarantee.unit
+    measurements = (
+        Fact(
+            str(one["name"]),
+            one,
+            text=f"{100 * one['share']:.3g} % of the budget; {one['sums']} sums of {one['coordinates']:,} coordinates; "
+            f"norm of a unit at most {one['norm bound of a unit']:,}, discrete Gaussian noise of parameter "
+            f"{one['noise']:,}",
+        )
+        for one in facts["measurements"]
+    )
+    protection = (
+        *describe_protection(guarantee, classifier.verdict),
+        Fact("epsilon chosen", facts["epsilon chosen"]),
+        *(Fact(name, facts[name]) for name in ("groups", "ledger") if facts.get(name)),
+    )
+    count = facts["nominal number of units"]
+    return build_card(
+        "dp-linear",
+        "a linear classifier of texts",
+        model_facts=(Fact("features", f"{len(classifier.feature_map):,} words and pairs of words"),),
+        sections=(
+            Section("training records", protection),
+            Section("measurements", tuple(measurements)),
+            Section("training", make_facts(facts["training"])),
+            describe_data(
+                commitment,
+                Fact("nominal number", count, f"of {unit}s; {facts['nominal number']}", f"{count:,}"),
+                Fact("classes", list(classifier.classes), text=", ".join(classifier.classes)),
+                Fact("vocabulary", facts.get("features")),
+                Fact("started from", facts["started from"]),
+            ),
+        ),
+        not_protected=[
+            *([CHOICE_DISCLOSURE] if facts["epsilon chosen"] == CHOSEN_FROM_DATA else []),
+            *([_RECORD_NOT_PROTECTED] if unit == "record" else []),
+            *(line.format(unit=unit) for line in _CARD_NOT_PROTECTED),
+        ],
+    )

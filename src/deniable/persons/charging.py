@@ -4,14 +4,12 @@ Noise is fresh, so every run pays: the persons of a collection whose rows change
 collection, and noise that two of them shared would show the difference.
 """
 
-import dataclasses
 from collections.abc import Sequence
 from typing import Any
 
 from deniable.core.errors import BudgetExceeded
 from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost
 from deniable.persons.budget import Budget
-from deniable.persons.classifier import LinearClassifier
 from deniable.text.columns import require_identities
 
 
@@ -62,10 +60,3 @@ def charge_persons(
             left_out.update(refused)
         else:
             return left_out
-
-
-def note_ledger(classifier: LinearClassifier, steps: Sequence[str]) -> LinearClassifier:
-    """Return a classifier that says what a ledger had to do with it; the same one where there was none."""
-    if not steps:
-        return classifier
-    return dataclasses.replace(classifier, facts={**classifier.facts, "ledger": list(steps)})

@@ -3,6 +3,7 @@
 import dataclasses
 import functools
 from collections.abc import Sequence
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -10,11 +11,14 @@ import numpy as np
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.guarantees import Guarantee, Verdict
-from deniable.persons.features import FeatureMap, FeatureRows
-from deniable.persons.linear_training import compute_contrasts
+from deniable.persons.collection import PublicKnowledge
+from deniable.persons.features import FeatureMap
+from deniable.persons.linear_training import compute_contrasts, fit_public_weights
 from deniable.text.tokens import count_unknown_words
 
 if TYPE_CHECKING:
+    from scipy.sparse import csr_array
+
     from deniable.learning.artifact import Artifact
 
 LINEAR_CLASSIFIER_KIND = "linear text classifier"
@@ -50,22 +54,27 @@ class LinearClassifier:
         class_weights: FloatArray = self.weights @ compute_contrasts(len(self.classes)).T
         return class_weights
 
-    def score_features(self, rows: FeatureRows) -> FloatArray:
-        """Return (n, K) the scores of texts, given their features."""
-        from scipy import sparse
+    @functools.cached_property
+    def word_weights(self) -> FloatArray:
+        """What an occurrence of a word adds to the score of each class, before a text is scaled (V, K)."""
+        words = slice(1, 1 + len(self.feature_map.words))
+        word_weights: FloatArray = self.feature_map.weights[words, None] * self.class_weights[words]
+        return word_weights
 
-        matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), len(self.feature_map)))
-        scores: FloatArray = matrix @ self.class_weights
+    def score_features(self, rows: "csr_array") -> FloatArray:
+        """Return (n, K) the scores of texts, given their features (n, D)."""
+        scores: FloatArray = rows @ self.class_weights
         return scores
 
     def predict_probabilities(self, texts: Sequence[str]) -> FloatArray:
         """Return (n, K) the probability of each class for each text."""
-        batches = [texts[start : start + _TEXTS_PER_BATCH] for start in range(0, len(texts), _TEXTS_PER_BATCH)]
-        scores = [self.score_features(self.feature_map.extract_features(batch)) for batch in batches]
-        scores = [np.empty((0, len(self.classes))), *scores]
-        exponentials = [np.exp(part - part.max(axis=1, keepdims=True)) for part in scores if len(part)]
-        probabilities = [part / part.sum(axis=1, keepdims=True) for part in exponentials]
-        return np.concatenate([np.empty((0, len(self.classes))), *probabilities])
+        probabilities = np.empty((len(texts), len(self.classes)))
+        for start in range(0, len(texts), _TEXTS_PER_BATCH):
+            batch = slice(start, start + _TEXTS_PER_BATCH)
+            scores = self.score_features(self.feature_map.extract_features(texts[batch]))
+            exponentials = np.exp(scores - scores.max(axis=1, keepdims=True))
+            probabilities[batch] = exponentials / exponentials.sum(axis=1, keepdims=True)
+        return probabilities
 
     def count_unknown_words(self, texts: Sequence[str]) -> tuple[int, int]:
         """Return how many words of some texts are not listed, and how many words there are."""
@@ -114,3 +123,29 @@ def restore_linear_classifier(artifact: "Artifact") -> LinearClassifier:
         if weights.shape != (len(feature_map), len(classes) - 1) or not np.isfinite(weights).all():
             raise InputError("weights of another shape, or not finite")
     return LinearClassifier(feature_map, classes, weights, None, None, artifact.facts)
+
+
+def load_linear_classifier(path: Path) -> LinearClassifier:
+    """Read a private classifier that `deniable.learning.artifact.save_model` wrote.
+
+    Raises:
+        InputError: no such file, or it is no linear classifier of texts.
+    """
+    from deniable.learning.artifact import read_artifact
+
+    return restore_linear_classifier(read_artifact(path, LINEAR_CLASSIFIER_KIND))
+
+
+def fit_public_classifier(public: PublicKnowledge, classes: tuple[str, ...]) -> LinearClassifier:
+    """Return a classifier that public texts with labels teach: the baseline that no private record had a part in.
+
+    Raises:
+        InputError: the public texts have no labels.
+    """
+    if public.labels is None or not public.has_labels:
+        raise InputError("A public classifier needs public texts with labels: name their column with --public-label.")
+    labelled_rows = np.flatnonzero(public.labels >= 0)
+    feature_map = public.feature_map
+    features = feature_map.extract_features([public.texts[row] for row in labelled_rows.tolist()])
+    weights = fit_public_weights(features, public.labels[labelled_rows], feature_map, len(classes))
+    return LinearClassifier(feature_map, classes, weights, None, None, {"features": feature_map.source})

@@ -7,14 +7,17 @@ import functools
 import hashlib
 import itertools
 from collections.abc import Sequence
+from typing import TYPE_CHECKING
 
 import numpy as np
 
-from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.core.parallel import compile_loop
 from deniable.space import Space
 from deniable.text.tokens import split_tokens
+
+if TYPE_CHECKING:
+    from scipy.sparse import csr_array
 
 MAX_WORDS, MAX_PAIRS = 50_000, 50_000
 """Words and pairs of words of a vocabulary, at most: the most frequent ones."""
@@ -30,25 +33,6 @@ _SHRINKAGE = 0.2
 _PAIR_SEPARATOR, _PAIR_LENGTH = " ", 2
 _MAX_WEIGHT = 1e100
 """Of a feature, and of the inverse of its weight: squares of weights are added."""
-
-
-@dataclasses.dataclass(frozen=True)
-class FeatureRows:
-    """Features of n texts as sparse rows: text i has the values ``values[offsets[i] : offsets[i + 1]]``.
-
-    Attributes:
-        offsets: (n + 1,) where each text begins.
-        columns: (nnz,) numbers of the features.
-        values: (nnz,) values; each text's have norm 1.
-    """
-
-    offsets: IntArray
-    columns: IntArray
-    values: FloatArray
-
-    def __len__(self) -> int:
-        """Return n."""
-        return len(self.offsets) - 1
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +74,7 @@ class FeatureMap:
 
     def __contains__(self, word: object) -> bool:
         """Return whether a word, as `split_tokens` spells it, is listed."""
-        return word in self._word_numbers
+        return word in self._word_columns
 
     @functools.cached_property
     def fingerprint(self) -> str:
@@ -101,13 +85,25 @@ class FeatureMap:
         state.update(self.weights.tobytes())
         return state.hexdigest()
 
-    def extract_features(self, texts: Sequence[str]) -> FeatureRows:
-        """Return the features of texts: a word or pair counts once, weighted, and a text is scaled to norm 1."""
-        token_ids, token_offsets = self._look_up_words(texts)
-        offsets = np.zeros(len(texts) + 1, dtype=np.int64)
-        columns = np.empty(2 * len(token_ids) + len(texts), dtype=np.int64)  # as many as there can be
-        _list_columns(token_ids, token_offsets, self._pair_offsets, *self._sorted_pairs, len(self), columns, offsets)
-        return self._weigh_features(offsets, columns[: offsets[-1]].copy())
+    def extract_features(self, texts: Sequence[str]) -> "csr_array":
+        """Return a sparse row (D,) of norm 1 for each text: a word or pair counts once, by its weight."""
+        from scipy.sparse import csr_array
+
+        columns, offsets = array.array("q"), array.array("q", [0])
+        for text in texts:
+            tokens = split_tokens(text)
+            found = {self._word_columns.get(token, 0) for token in tokens}
+            found.update(self._pair_columns.get(_PAIR_SEPARATOR.join(pair), 0) for pair in itertools.pairwise(tokens))
+            columns.extend(sorted(found | {0}))
+            offsets.append(len(columns))
+        starts = np.array(offsets, dtype=np.int64)
+        owners = np.repeat(np.arange(len(texts)), np.diff(starts))
+        values = self.weights[np.array(columns, dtype=np.int64)]
+        values[starts[:-1]] = 0.0
+        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(texts)))
+        values[starts[:-1]] = _CONSTANT_FEATURE * np.where(norms > 0, norms, 1.0)
+        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(texts)))
+        return csr_array((values / norms[owners], np.array(columns), starts), shape=(len(texts), len(self)))
 
     def condition(self, gradient: FloatArray) -> FloatArray:
         """Return a released gradient (D, C), its heavy public directions shrunk to a fifth of their size, squared.
@@ -119,88 +115,12 @@ class FeatureMap:
         return gradient - (1 - _SHRINKAGE**2) * heavy_part
 
     @functools.cached_property
-    def _word_numbers(self) -> dict[str, int]:
-        return {word: number for number, word in enumerate(self.words)}
+    def _word_columns(self) -> dict[str, int]:
+        return {word: column for column, word in enumerate(self.words, 1)}
 
     @functools.cached_property
-    def _pair_words(self) -> IntArray:
-        """(P, 2) the numbers of the two words of each pair."""
-        numbers = self._word_numbers
-        pairs = [pair.split(_PAIR_SEPARATOR) for pair in self.pairs]
-        return np.array([(numbers[first], numbers[second]) for first, second in pairs], np.int64).reshape(-1, 2)
-
-    @functools.cached_property
-    def _sorted_pairs(self) -> tuple[IntArray, IntArray]:
-        """The second word of each pair and its feature, by first and second word."""
-        order = np.lexsort(self._pair_words.T[::-1])
-        return self._pair_words[order, 1], 1 + len(self.words) + order
-
-    @functools.cached_property
-    def _pair_offsets(self) -> IntArray:
-        """(V + 1,) where the pairs with each first word begin."""
-        counts = np.bincount(self._pair_words[:, 0], minlength=len(self.words))
-        return np.concatenate([[0], np.cumsum(counts)])
-
-    def _look_up_words(self, texts: Sequence[str]) -> tuple[IntArray, IntArray]:
-        """Return the word numbers of all texts (N,), -1 for unlisted words, and where each begins (n + 1,)."""
-        numbers = self._word_numbers
-        token_ids, offsets = array.array("q"), array.array("q", [0])
-        for text in texts:
-            token_ids.extend([numbers.get(token, -1) for token in split_tokens(text)])
-            offsets.append(len(token_ids))
-        return np.array(token_ids, dtype=np.int64), np.array(offsets, dtype=np.int64)
-
-    def _weigh_features(self, offsets: IntArray, columns: IntArray) -> FeatureRows:
-        """Return rows of norm 1, given which features each text has; the constant one comes first."""
-        owners = np.repeat(np.arange(len(offsets) - 1), np.diff(offsets))
-        values = self.weights[columns]
-        values[offsets[:-1]] = 0.0
-        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(offsets) - 1))
-        values[offsets[:-1]] = _CONSTANT_FEATURE * np.where(norms > 0, norms, 1.0)
-        norms = np.sqrt(np.bincount(owners, values**2, minlength=len(offsets) - 1))
-        return FeatureRows(offsets, columns, values / norms[owners])
-
-
-@compile_loop
-def _list_columns(
-    token_ids: IntArray,
-    token_offsets: IntArray,
-    pair_offsets: IntArray,
-    second_words: IntArray,
-    pair_columns: IntArray,
-    dimensions: int,
-    columns: IntArray,
-    offsets: IntArray,
-) -> None:
-    """Write the features that each text has, ascending, to ``columns``, and where each text begins to ``offsets``."""
-    last_text = np.full(dimensions, -1, dtype=np.int64)  # that has a feature
-    place = 0
-    for text in range(len(token_offsets) - 1):
-        columns[place] = 0
-        place += 1
-        for token in range(token_offsets[text], token_offsets[text + 1]):
-            word = token_ids[token]
-            if word < 0:
-                continue
-            if last_text[1 + word] != text:
-                last_text[1 + word] = text
-                columns[place] = 1 + word
-                place += 1
-            if token + 1 == token_offsets[text + 1]:
-                continue
-            # An unlisted second word, -1, comes before all others.
-            low, high = pair_offsets[word], pair_offsets[word + 1]
-            while low < high:
-                middle = (low + high) // 2
-                low, high = (middle + 1, high) if second_words[middle] < token_ids[token + 1] else (low, middle)
-            if low < pair_offsets[word + 1] and second_words[low] == token_ids[token + 1]:
-                column = pair_columns[low]
-                if last_text[column] != text:
-                    last_text[column] = text
-                    columns[place] = column
-                    place += 1
-        columns[offsets[text] : place].sort()
-        offsets[text + 1] = place
+    def _pair_columns(self) -> dict[str, int]:
+        return {pair: column for column, pair in enumerate(self.pairs, 1 + len(self.words))}
 
 
 def build_feature_map(texts: Sequence[str], source: str = "public texts") -> FeatureMap:
@@ -233,7 +153,7 @@ def build_feature_map(texts: Sequence[str], source: str = "public texts") -> Fea
     rarity = np.log((len(texts) + 1) / (np.array(counts) + 0.5)) ** _RARITY_POWER
     weights = np.concatenate([[1.0], np.maximum(rarity, 1e-3)])
     bare = FeatureMap(tuple(words), tuple(pairs), weights, np.zeros((len(weights), 0)), source)
-    return dataclasses.replace(bare, directions=_find_heavy_directions(bare.extract_features(texts), len(bare)))
+    return dataclasses.replace(bare, directions=_find_heavy_directions(bare.extract_features(texts)))
 
 
 def build_space_feature_map(space: Space) -> FeatureMap:
@@ -255,16 +175,13 @@ def _sort_by_count(counts: collections.Counter[str]) -> list[tuple[str, int]]:
     return sorted(counts.items(), key=lambda item: (-item[1], item[0]))
 
 
-def _find_heavy_directions(rows: FeatureRows, dimensions: int) -> FloatArray:
+def _find_heavy_directions(rows: "csr_array") -> FloatArray:
     """Return (D, k) the first right singular vectors of public rows; fewer where there are too few rows."""
-    from scipy import sparse
-
-    matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), dimensions))
-    count = min(_SHRUNK_DIRECTIONS, min(matrix.shape) - 1)
+    count = min(_SHRUNK_DIRECTIONS, min(rows.shape) - 1)
     if count < 1:
-        return np.zeros((dimensions, 0))
+        return np.zeros((rows.shape[1], 0))
     from scipy.sparse.linalg import svds
 
-    start = np.ones(min(matrix.shape)) / np.sqrt(min(matrix.shape))  # the same directions in every run
-    directions: FloatArray = svds(matrix, k=count, v0=start)[2].T.copy()
+    start = np.ones(min(rows.shape)) / np.sqrt(min(rows.shape))  # the same directions in every run
+    directions: FloatArray = svds(rows, k=count, v0=start)[2].T.copy()
     return directions

@@ -35,9 +35,7 @@ keys per unit are those of Wilson et al. (2020) and Gopi et al. (2020).
 """
 
 import collections
-import csv
 import dataclasses
-import io
 import math
 from collections.abc import Sequence
 
@@ -46,7 +44,7 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import check_count, check_positive
-from deniable.persons.budget import NOISE_STEPS, Budget, Measurement
+from deniable.persons.budget import NOISE_STEPS, Budget
 from deniable.persons.collection import UnitRows
 from deniable.persons.noisy_sums import add_noise
 from deniable.text.tokens import split_tokens
@@ -76,11 +74,6 @@ class NgramCounts:
     counts: FloatArray
     threshold: float
     deviation: float
-
-
-def plan_ngram_measurement(name: str, weight: float, keys_per_unit: int) -> Measurement:
-    """Return the noisy sums of keys: one unit changes at most m of them."""
-    return Measurement(name, weight, keys_per_unit)
 
 
 def compute_selection_threshold(key_weight: int, keys_per_unit: int, selection_delta: float) -> int:
@@ -113,7 +106,7 @@ def measure_ngram_counts(
     """Return the noisy counts of phrases that enough units count.
 
     Args:
-        budget: it holds the measurement of `plan_ngram_measurement`, and a delta of the selection.
+        budget: it holds the measurement, of which a unit changes at most m coordinates, and a delta of the selection.
         name: of the measurement.
         texts: n records.
         labels: (n,) their classes; -1 for a record that has none, which counts nothing.
@@ -134,16 +127,6 @@ def measure_ngram_counts(
         threshold / key_weight,
         NOISE_STEPS / key_weight,
     )
-
-
-def format_ngram_counts(counts: NgramCounts, classes: Sequence[str]) -> str:
-    """Return the counts as a CSV table: class, phrase (its tokens with spaces between), count to one digit."""
-    buffer = io.StringIO()
-    writer = csv.writer(buffer, lineterminator="\r\n")
-    writer.writerow(["class", "ngram", "count"])
-    for code, ngram, count in zip(counts.codes.tolist(), counts.ngrams, counts.counts.tolist(), strict=True):
-        writer.writerow([classes[code], " ".join(ngram), f"{count:.1f}"])
-    return buffer.getvalue()
 
 
 def _count_keys(

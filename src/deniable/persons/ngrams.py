@@ -20,14 +20,13 @@ import collections
 import dataclasses
 import re
 from collections.abc import Sequence
-from typing import NamedTuple
 
 import numpy as np
 
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
-from deniable.measure.attackers.language_model import LanguageModel
+from deniable.measure.attackers.language_model import LanguageModel, NgramTables
 from deniable.text.tokens import join_tokens, split_tokens
 
 MAX_SURPLUS = 40
@@ -38,59 +37,17 @@ _SENTENCE_ENDS = (".", "!", "?")
 _DASH, _HYPHEN, _QUOTATION = re.compile(r" -(?: -)+ "), re.compile(r"(?<=\w) - (?=\w)"), re.compile(r'" ([^"]*) "')
 
 
-class CumulativeTables(NamedTuple):
-    """One tilted law as compiled loops read it; the runs are those of `InterpolatedModel`.
-
-    Attributes:
-        unigrams: (V + 1,) cumulative tilted probabilities.
-        bigram_starts: (V + 3,) where the run of each symbol begins.
-        bigram_words: (B,) symbols after it.
-        bigrams: (B + 1,) cumulative tilted shares, from 0.
-        bigram_backoffs: (V + 2,) backoff weights.
-        trigram_starts: (B + 1,) where the run of each pair begins.
-        trigram_words: (T,) symbols after it.
-        trigrams: (T + 1,) cumulative tilted shares, from 0.
-        trigram_backoffs: (B,) backoff weights.
-    """
-
-    unigrams: FloatArray
-    bigram_starts: IntArray
-    bigram_words: IntArray
-    bigrams: FloatArray
-    bigram_backoffs: FloatArray
-    trigram_starts: IntArray
-    trigram_words: IntArray
-    trigrams: FloatArray
-    trigram_backoffs: FloatArray
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class InterpolatedModel:
     """A trigram model of V tokens; the number V is the end of a text, V + 1 its start.
 
     Attributes:
         words: V tokens.
-        unigrams: (V + 1,) P(w), all positive.
-        bigram_starts: (V + 3,) the entries after symbol v are bigram_starts[v] ... bigram_starts[v + 1] - 1.
-        bigram_words: (B,) symbols after another one, ascending within a run.
-        bigram_shares: (B,) share(w|v) of each.
-        bigram_backoffs: (V + 2,) backoff(v).
-        trigram_starts: (B + 1,) likewise after the pair of each entry of `bigram_words`.
-        trigram_words: (T,) symbols after a pair.
-        trigram_shares: (T,) share(w|u, v) of each.
-        trigram_backoffs: (B,) backoff(u, v).
+        tables: its law: P(w), all positive, and the shares and backoff weights of pairs and triples.
     """
 
     words: tuple[str, ...]
-    unigrams: FloatArray
-    bigram_starts: IntArray
-    bigram_words: IntArray
-    bigram_shares: FloatArray
-    bigram_backoffs: FloatArray
-    trigram_starts: IntArray
-    trigram_words: IntArray
-    trigram_shares: FloatArray
-    trigram_backoffs: FloatArray
+    tables: NgramTables
 
     def write_texts(self, log_weights: FloatArray, lengths: IntArray, generator: np.random.Generator) -> list[str]:
         """Return texts of tokens drawn from the law that the log weights tilt.
@@ -106,7 +63,17 @@ class InterpolatedModel:
         Raises:
             InputError: a log weight is too large or not a number.
         """
-        tables = self._tilt_tables(log_weights)
+        if not np.all(np.abs(log_weights) <= MAX_LOG_WEIGHT):
+            raise InputError(
+                f"Log weights of words must lie within {MAX_LOG_WEIGHT:g} of 0. "
+                f"Got up to {np.abs(log_weights).max():g}: take a smaller strength."
+            )
+        weights, law = np.exp(np.append(log_weights, 0.0)), self.tables
+        tables = law._replace(
+            unigrams=np.cumsum(law.unigrams * weights),
+            bigrams=np.concatenate([[0.0], np.cumsum(law.bigrams * weights[law.bigram_words])]),
+            trigrams=np.concatenate([[0.0], np.cumsum(law.trigrams * weights[law.trigram_words])]),
+        )
         is_sentence_end = np.array([word in _SENTENCE_ENDS for word in self.words])
         numbers, offsets = _draw_texts(tables, is_sentence_end, lengths.astype(np.int64), generator)
         tokens = np.array(self.words, dtype=object)[numbers].tolist()
@@ -114,42 +81,6 @@ class InterpolatedModel:
             tidy_marks(join_tokens(tokens[first:last]))
             for first, last in zip(offsets[:-1].tolist(), offsets[1:].tolist(), strict=True)
         ]
-
-    def compute_probabilities(self, history: Sequence[int], log_weights: FloatArray) -> FloatArray:
-        """Return P_v(w|history) (V + 1,), by the definition; an empty history is a text's start."""
-        start = len(self.words) + 1
-        first, last = [start, start, *history][-2:]
-        run = slice(self.bigram_starts[last], self.bigram_starts[last + 1])
-        probabilities = self.bigram_backoffs[last] * self.unigrams
-        probabilities[self.bigram_words[run]] += self.bigram_shares[run]
-        pair = int(_find_entry(self.bigram_starts, self.bigram_words, first, last))
-        if pair >= 0:
-            run = slice(self.trigram_starts[pair], self.trigram_starts[pair + 1])
-            probabilities *= self.trigram_backoffs[pair]
-            probabilities[self.trigram_words[run]] += self.trigram_shares[run]
-        probabilities *= np.exp(np.append(log_weights, 0.0))
-        normalized: FloatArray = probabilities / probabilities.sum()
-        return normalized
-
-    def _tilt_tables(self, log_weights: FloatArray) -> CumulativeTables:
-        """Return the cumulative sums of the tilted law."""
-        if not np.all(np.abs(log_weights) <= MAX_LOG_WEIGHT):
-            raise InputError(
-                f"Log weights of words must lie within {MAX_LOG_WEIGHT:g} of 0. "
-                f"Got up to {np.abs(log_weights).max():g}: take a smaller strength."
-            )
-        weights = np.exp(np.append(log_weights, 0.0))
-        return CumulativeTables(
-            np.cumsum(self.unigrams * weights),
-            self.bigram_starts,
-            self.bigram_words,
-            np.concatenate([[0.0], np.cumsum(self.bigram_shares * weights[self.bigram_words])]),
-            self.bigram_backoffs,
-            self.trigram_starts,
-            self.trigram_words,
-            np.concatenate([[0.0], np.cumsum(self.trigram_shares * weights[self.trigram_words])]),
-            self.trigram_backoffs,
-        )
 
 
 def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
@@ -168,28 +99,20 @@ def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
     words = tuple(sorted(counts, key=lambda word: (-counts[word], word)))
     numbers = {word: number for number, word in enumerate(words)}
     end = len(words)
-    tables = LanguageModel.fit([[*map(numbers.__getitem__, tokens), end] for tokens in token_lists], end).tables
-    unigrams, bigrams = np.exp(tables.unigram_logs), np.exp(tables.bigram_logs)
-    bigram_backoffs, trigram_backoffs = np.exp(tables.bigram_backoffs), np.exp(tables.trigram_backoffs)
+    tables = LanguageModel.fit([[*map(numbers.__getitem__, tokens), end] for tokens in token_lists], end).tables.temper(
+        1.0
+    )
     first_words = np.repeat(np.arange(end + 2), np.diff(tables.bigram_starts))
-    pairs = np.repeat(np.arange(len(bigrams)), np.diff(tables.trigram_starts))
+    pairs = np.repeat(np.arange(len(tables.bigrams)), np.diff(tables.trigram_starts))
     # Every trigram's last two words are a bigram that was seen, with its own probability.
     suffixes = np.searchsorted(
         first_words * (end + 2) + tables.bigram_words,
         tables.bigram_words[pairs] * np.int64(end + 2) + tables.trigram_words,
     )
-    return InterpolatedModel(
-        words,
-        unigrams,
-        tables.bigram_starts,
-        tables.bigram_words.astype(np.int64),
-        np.maximum(bigrams - bigram_backoffs[first_words] * unigrams[tables.bigram_words], 0.0),
-        bigram_backoffs,
-        tables.trigram_starts,
-        tables.trigram_words.astype(np.int64),
-        np.maximum(np.exp(tables.trigram_logs) - trigram_backoffs[pairs] * bigrams[suffixes], 0.0),
-        trigram_backoffs,
-    )
+    shorter = tables.bigram_backoffs[first_words] * tables.unigrams[tables.bigram_words]
+    bigrams = np.maximum(tables.bigrams - shorter, 0.0)
+    trigrams = np.maximum(tables.trigrams - tables.trigram_backoffs[pairs] * tables.bigrams[suffixes], 0.0)
+    return InterpolatedModel(words, tables._replace(bigrams=bigrams, trigrams=trigrams))
 
 
 def tidy_marks(text: str) -> str:
@@ -203,7 +126,7 @@ def tidy_marks(text: str) -> str:
 
 @compile_loop
 def _draw_texts(
-    tables: CumulativeTables, is_sentence_end: BoolArray, lengths: IntArray, generator: np.random.Generator
+    tables: NgramTables, is_sentence_end: BoolArray, lengths: IntArray, generator: np.random.Generator
 ) -> tuple[IntArray, IntArray]:  # pragma: no cover - compiled
     """Return the words of all texts end to end, and (n + 1,) where each begins."""
     start = len(tables.bigram_starts) - 2
@@ -231,9 +154,7 @@ def _draw_texts(
 
 
 @compile_loop
-def _draw_word(
-    tables: CumulativeTables, previous: int, pair: int, uniform: float
-) -> int:  # pragma: no cover - compiled
+def _draw_word(tables: NgramTables, previous: int, pair: int, uniform: float) -> int:  # pragma: no cover - compiled
     """Return the word that a uniform number in [0, 1) stands for, after a word and the pair that it ends (-1: none)."""
     first, last = tables.bigram_starts[previous], tables.bigram_starts[previous + 1]
     bigram_mass = tables.bigrams[last] - tables.bigrams[first]

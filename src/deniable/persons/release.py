@@ -1,98 +1,309 @@
-"""Private classifiers and synthetic records from Python: columns in, one release out."""
+"""One private release of a collection: planned, charged to a ledger, measured with noise, and written from that."""
 
 import dataclasses
+import functools
 import warnings
-from collections.abc import Iterable, Mapping, Sequence
-from pathlib import Path
-from typing import Any, Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
 import numpy as np
+from randomgen import AESCounter
 
-from deniable.core.arrays import IntArray
+from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
+from deniable.core.guarantees import Unit
+from deniable.core.parallel import ProgressReporter
+from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.ledger import Ledger
-from deniable.persons.budget import Budget
-from deniable.persons.certificate import SynthesisCertificate, certify_synthesis
-from deniable.persons.charging import charge_persons, note_ledger
-from deniable.persons.classifier import LINEAR_CLASSIFIER_KIND, LinearClassifier, restore_linear_classifier
-from deniable.persons.classifier_training import (
-    ClassifierOptions,
-    PrivateTexts,
+from deniable.persons.budget import Budget, Measurement, describe_groups, judge_budget
+from deniable.persons.certificate import SynthesisCertificate, certify_budget
+from deniable.persons.charging import charge_persons
+from deniable.persons.classifier import LinearClassifier, fit_public_classifier
+from deniable.persons.collection import (
+    Collection,
+    PublicKnowledge,
     PublicTexts,
-    fit_linear_classifier,
-    make_private_texts,
+    UnitRows,
+    group_rows,
+    read_collection,
+    read_public,
 )
-from deniable.persons.features import FeatureMap, build_feature_map, build_space_feature_map
-from deniable.persons.generators.candidates import CandidateGenerator
-from deniable.persons.histograms import ColumnDomain
-from deniable.persons.ngram_counts import NgramCounts
-from deniable.persons.synthesis import (
-    GeneratorName,
-    SynthesisOptions,
-    choose_generator,
-    measure_collection,
-    write_table,
+from deniable.persons.generators.candidates import CandidateTexts
+from deniable.persons.generators.counted import CountedTexts
+from deniable.persons.generators.knowledge import ReleasedKnowledge, TextGenerator
+from deniable.persons.generators.recombined import RecombinedTexts
+from deniable.persons.generators.tilted import TiltedTexts
+from deniable.persons.histograms import (
+    LENGTH_EDGES,
+    find_length_bins,
+    find_nominal_count,
+    measure_shares,
+    normalize_shares,
+    plan_count_measurement,
+    plan_histograms,
 )
+from deniable.persons.linear_training import (
+    fit_private_weights,
+    plan_linear_measurement,
+    plan_linear_training,
+    sum_residuals,
+)
+from deniable.persons.ngram_counts import NgramCounts, measure_ngram_counts
+from deniable.persons.options import ClassifierOptions, SynthesisOptions
 from deniable.space import Space
-from deniable.text.batches import read_batch_texts
-from deniable.text.columns import format_cell, format_name, read_cells, read_identities
-from deniable.text.release_certificate import list_ledger_steps
+from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA, list_ledger_steps
+from deniable.vectors.discrete_noise import make_noise_generator
 
-_ColumnName = Literal["labels", "public labels", "columns"]
+COUNTS_MEASUREMENT = "words and phrases"
+_COUNTS_WEIGHT = 1.0
+"""Weight of the counts of phrases beside 1 for the classifier."""
+_KEYS_PER_UNIT = 100
+"""Phrases that a unit counts, at most."""
+_SELECTION_SHARE = 0.5
+"""Share of delta for the selection of phrases."""
+
+
+def plan_budget(options: ClassifierOptions, features: int, unit: Unit) -> Budget:
+    """Return the whole budget of a release: of everything that its options have measured.
+
+    Args:
+        options: of a classifier, or of a synthetic table beside it.
+        features: D, number of the classifier's features.
+        unit: ``record`` or ``person``.
+    """
+    classes = len(options.classes)
+    measurements = [plan_linear_measurement(features, classes)]
+    selection_delta = 0.0
+    if isinstance(options, SynthesisOptions):
+        measurements += plan_histograms(classes, options.domains)
+    measurements += plan_count_measurement(options.records)
+    if isinstance(options, SynthesisOptions) and options.has_counts:
+        measurements.append(Measurement(COUNTS_MEASUREMENT, _COUNTS_WEIGHT, _KEYS_PER_UNIT))
+        selection_delta = _SELECTION_SHARE * options.delta
+    return Budget(options.epsilon, options.delta, unit, tuple(measurements), selection_delta)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class SyntheticRelease:
-    """Everything that was released of a private collection; all of it has the guarantee of the certificate.
+class Measured:
+    """Everything that was measured of a private collection, with noise: what may be published, and nothing else.
 
     Attributes:
-        texts: n synthetic texts.
-        labels: n names of their classes.
-        columns: n values of each further column.
-        classifier: the private classifier, more accurate than any that learns from the texts.
-        certificate: of all of it.
-        counts: of words and phrases; None where they were not asked for.
+        classifier: the private classifier, more accurate than any that learns from synthetic texts.
+        knowledge: what generators of texts may see; None where a classifier is all that is released.
+        column_shares: (K, V) shares of the values of each further column, by class.
+        counts: of words and phrases; None where they were not measured.
+    """
+
+    classifier: LinearClassifier
+    knowledge: ReleasedKnowledge | None = None
+    column_shares: Mapping[str, FloatArray] = dataclasses.field(default_factory=dict)
+    counts: NgramCounts | None = None
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SyntheticTable:
+    """Synthetic records.
+
+    Attributes:
+        texts: n texts.
+        labels: n names of classes.
+        columns: n values of each further column, integers where its domain is of these.
     """
 
     texts: list[str]
     labels: list[str]
     columns: dict[str, list[str] | list[int]]
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class SyntheticRelease(SyntheticTable):
+    """Everything that was released of a private collection; all of it has the guarantee of the certificate.
+
+    Attributes:
+        classifier: the private classifier, more accurate than any that learns from the texts.
+        certificate: of all of it.
+        counts: of words and phrases; None where they were not asked for.
+    """
+
     classifier: LinearClassifier
     certificate: SynthesisCertificate
     counts: NgramCounts | None
 
 
-@dataclasses.dataclass(frozen=True)
-class _Collection:
-    """Private records as training takes them, and the rows of the columns that they are."""
+@dataclasses.dataclass(frozen=True, eq=False)
+class Release:
+    """One private release of a collection, in four steps: `budget`, `charge`, `measure`, `write`.
 
-    private: PrivateTexts
-    rows: list[int]
-    persons: list[str] | None
+    Attributes:
+        collection: what is hidden, record by record or person by person.
+        options: `ClassifierOptions` for a classifier alone, `SynthesisOptions` for a synthetic table with it.
+        public: what everybody may know.
+        ledger_steps: what a ledger had to do with it.
+
+    Raises:
+        InputError: a maximum of records without persons.
+    """
+
+    collection: Collection
+    options: ClassifierOptions
+    public: PublicKnowledge
+    ledger_steps: Sequence[str] = ()
+
+    def __post_init__(self) -> None:
+        if self.options.max_records is not None and self.collection.persons is None:
+            raise InputError("max_records (--max-records) is for persons: say whose each record is, or leave it out.")
+
+    @functools.cached_property
+    def budget(self) -> Budget:
+        """What the release spends, and on what; nothing of it depends on the records."""
+        return plan_budget(self.options, len(self.public.feature_map), self.collection.unit)
+
+    @functools.cached_property
+    def units(self) -> UnitRows:
+        """The records of each unit, as many as count."""
+        return group_rows(len(self.collection.texts), self.collection.persons, self.options.max_records)
+
+    def charge(self, ledger: Ledger, *, drops: bool = False) -> "Release":
+        """Return the release of the persons whom a ledger covers; when this returns, the charges are on disk.
+
+        Args:
+            ledger: whose unit is a person.
+            drops: whether persons whom the ledger's budget does not cover are left out, in place of an error.
+
+        Raises:
+            InputError: the ledger cannot be used or covers nobody, or nothing is hidden that it could count.
+            BudgetExceeded: the budget of some persons does not cover the release; nobody was charged then.
+        """
+        persons = self.collection.persons
+        if persons is None:
+            raise InputError("A ledger counts what persons spend: give persons too, or leave the ledger out.")
+        if self.options.seed is not None:
+            raise InputError("A public seed hides nothing, and a ledger counts what is hidden: leave out one of them.")
+        left_out = charge_persons(ledger, self.budget, self.options.name, persons, drops=drops)
+        rows = [row for row, person in enumerate(persons) if person not in left_out]
+        caps = ledger.facts.describe_caps()
+        if not rows:
+            raise InputError(f"The ledger's budget covers no row of the table: it allows {caps}.")
+        steps = list_ledger_steps(caps, drops_rows=drops)
+        return dataclasses.replace(self, collection=self.collection.take(rows), ledger_steps=steps)
+
+    def measure(self, progress: ProgressReporter = lambda done, total: None) -> Measured:  # noqa: ARG005 - reports nothing
+        """Return everything that is released of the private records, each part measured with noise under one budget.
+
+        Args:
+            progress: called with the steps done and the total while the classifier learns.
+        """
+        options, generator = self.options, make_noise_generator(self.options.seed)
+        classifier = self._fit_classifier(generator, progress)
+        if not isinstance(options, SynthesisOptions):
+            return Measured(classifier)
+        budget, units, collection = self.budget, self.units, self.collection
+        class_shares, length_shares, column_shares = measure_shares(budget, collection, units, options, generator)
+        counts = None
+        if options.has_counts:
+            texts, labels = collection.texts, collection.labels
+            counts = measure_ngram_counts(budget, COUNTS_MEASUREMENT, texts, labels, units, generator)
+        return Measured(classifier, ReleasedKnowledge(classifier, class_shares, length_shares), column_shares, counts)
+
+    def _fit_classifier(self, generator: AESCounter, progress: ProgressReporter) -> LinearClassifier:
+        """Return the private classifier: everything that its weights depend on is public, declared or paid for."""
+        options, budget, feature_map = self.options, self.budget, self.public.feature_map
+        classes = options.classes
+        count = find_nominal_count(options.records, budget, self.units, generator)
+        start = np.zeros((len(feature_map), len(classes) - 1))
+        if self.public.has_labels:
+            start = fit_public_classifier(self.public, classes).weights
+        features = feature_map.extract_features(self.collection.texts)
+        sums = sum_residuals(features, self.collection.labels, self.units, len(classes))
+        weights = fit_private_weights(sums, start, feature_map, budget, count, generator, progress)
+        guarantee, verdict = judge_budget(budget, options.seed)
+        facts = {
+            "nominal number of units": count,
+            "nominal number": "measured with noise" if options.records is None else "declared",
+            "measurements": budget.describe_measurements(),
+            "training": dataclasses.asdict(plan_linear_training(budget, count)),
+            "features": feature_map.source,
+            "feature map": feature_map.fingerprint,
+            "started from": "weights learned from labelled public texts" if self.public.has_labels else "zeros",
+            "groups": describe_groups(budget),
+            "epsilon chosen": CHOSEN_FROM_DATA if options.chosen_from_data else CHOSEN_BY_OWNER,
+            "seed": options.seed,
+            **({"ledger": list(self.ledger_steps)} if self.ledger_steps else {}),
+        }
+        return LinearClassifier(feature_map, classes, weights, guarantee, verdict, facts)
+
+    def write(self, measured: Measured) -> SyntheticRelease:
+        """Return a synthetic table, written from measurements, public texts and a public seed alone.
+
+        So it has the guarantee of the budget that the measurements spent (post-processing).
+
+        Raises:
+            InputError: the options are of a classifier alone, public texts are missing, or a generator cannot write.
+        """
+        options = self.options
+        if measured.knowledge is None or not isinstance(options, SynthesisOptions):
+            raise InputError("A table is written with SynthesisOptions. Got those of a classifier alone.")
+        options = options.choose_generator(has_public=bool(self.public.texts))
+        table = _write_table(measured, measured.knowledge, self.public, options)
+        facts = measured.classifier.facts
+        nominal = {"units": facts["nominal number of units"], "source": facts["nominal number"]}
+        certificate = certify_budget(self.budget, options, nominal, facts["features"], self.ledger_steps)
+        return SyntheticRelease(
+            **vars(table), classifier=measured.classifier, certificate=certificate, counts=measured.counts
+        )
+
+
+def write_baseline(public: PublicKnowledge, options: SynthesisOptions) -> SyntheticTable:
+    """Return the table of the same pipeline without any private record, and without further columns.
+
+    The classifier learns from the labelled public texts alone; classes are equally frequent, and lengths are those of
+    public texts.
+
+    Raises:
+        InputError: the public texts have no labels, or the generator writes from private counts.
+    """
+    if options.generator == "counts":
+        raise InputError("The generator 'counts' writes from private counts alone: it has no baseline.")
+    classes = len(options.classes)
+    length_counts = np.bincount(find_length_bins(public.texts), minlength=len(LENGTH_EDGES) - 1)
+    shares = np.full(classes, 1 / classes), normalize_shares(length_counts.astype(np.float64))
+    classifier = fit_public_classifier(public, options.classes)
+    return _write_table(Measured(classifier), ReleasedKnowledge(classifier, *shares), public, options)
+
+
+def _write_table(
+    measured: Measured, knowledge: ReleasedKnowledge, public: PublicKnowledge, options: SynthesisOptions
+) -> SyntheticTable:
+    """Return records of the generator; the seed of its draws is public, which takes nothing from the guarantee."""
+    generator: TextGenerator
+    if options.propose is not None:
+        generator = CandidateTexts(options.propose)
+    elif options.generator == "counts" and measured.counts is not None:
+        generator = CountedTexts(measured.counts)
+    else:
+        generator = (TiltedTexts if options.generator == "tilted" else RecombinedTexts)(public.texts)
+    texts, codes = generator.write_texts(knowledge, options.rows, seed=options.seed or 0)
+    draws = make_generator(derive_key_from_seed(0), "further columns")
+    columns: dict[str, list[str] | list[int]] = {}
+    for name, shares in measured.column_shares.items():
+        values = options.domains[name]
+        drawn = np.zeros(options.rows, dtype=np.int64)
+        for code in range(len(shares)):
+            members = np.flatnonzero(codes == code)
+            drawn[members] = draws.choice(len(values), len(members), p=shares[code])
+        columns[name] = [values[number] for number in drawn.tolist()]
+    return SyntheticTable(texts, [options.classes[code] for code in codes.tolist()], columns)
 
 
 def synthesize(
     texts: Sequence[str | None],
     labels: Sequence[Any],
+    options: SynthesisOptions,
     *,
-    classes: Sequence[Any],
-    epsilon: float,
-    delta: float,
-    rows: int,
     persons: Sequence[Any] | None = None,
-    max_records: int | None = None,
     columns: Mapping[str, Sequence[Any]] | None = None,
-    domains: Mapping[str, Iterable[Any]] | None = None,
-    public_texts: Sequence[str | None] | None = None,
-    public_labels: Sequence[Any] | None = None,
-    generator: GeneratorName | None = None,
-    propose: CandidateGenerator | None = None,
-    counts: bool = False,
-    records: int | None = None,
-    space: Space | None = None,
+    public: PublicTexts | Space | None = None,
     ledger: Ledger | str | None = None,
-    chosen_from_data: bool = False,
-    seed: int | None = None,
 ) -> SyntheticRelease:
     """Return synthetic records that hide every record, or every person, of private ones.
 
@@ -105,66 +316,31 @@ def synthesize(
     Args:
         texts: n private texts.
         labels: n private classes.
-        classes: all K classes in an order, declared or public; never read off the labels.
-        epsilon: > 0, of the whole release.
-        delta: in (0, 1), far below 1/n.
-        rows: number of synthetic records.
+        options: what is declared: classes, budget, number of rows, generator.
         persons: to whom each record belongs; None to hide each record by itself.
-        max_records: records that count of each person, the first ones; None for all.
-        columns: further private columns by name.
-        domains: all values of each of them, declared or public; a record with another counts nowhere.
-        public_texts: texts of the kind of the private ones that everybody may read; None for none.
-        public_labels: their classes, None for a text without one; with them training begins from public weights.
-        generator: ``tilted``, ``recombined``, ``candidates`` or ``counts``; None for the first where there are public
-            texts, else for the last, and for ``candidates`` where texts are proposed.
-        propose: the callable of ``candidates``, see `CandidateRequest`.
-        counts: whether noisy counts of words and phrases are released too.
-        records: public number of records, or of persons; None to measure it.
-        space: its words are the vocabulary where there are no public texts; None for `Space.glove`.
+        columns: further private columns by name, each with its values among the domains of the options.
+        public: texts of the kind of the private ones that everybody may read, or a space whose words are the
+            vocabulary; None for the words of `Space.glove`.
         ledger: counts what each of the persons has spent, and is charged before anything is measured; a `Ledger`, or
             where one is.
-        chosen_from_data: whether epsilon was chosen by looking at the private records, as the certificate then says.
-        seed: for tests only: public, so that nothing is hidden; None for fresh noise.
 
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
         BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
     """
-    training = ClassifierOptions(
-        _list_classes(classes), epsilon, delta, records, seed, chosen_from_data=chosen_from_data
-    )
-    chosen = choose_generator(generator, propose, has_public=public_texts is not None)
-    options = SynthesisOptions(training, rows, chosen, _read_domains(columns, domains), counts, propose)
-    public = _read_public(public_texts, public_labels, training.classes)
-    collection = _read_collection(texts, labels, training.classes, persons, max_records)
-    others = _read_others(columns or {}, options.domains, len(texts), collection.rows)
-    feature_map = _build_features(public, space)
-    steps = _charge(
-        ledger, options.plan_budget(feature_map, collection.private.units.unit), "synthesize", collection, seed
-    )
-    measured = measure_collection(collection.private, others, feature_map, public, options)
-    measured = dataclasses.replace(measured, classifier=note_ledger(measured.classifier, steps))
-    table = write_table(measured, public, options)
-    certificate = certify_synthesis(measured, options)
-    return SyntheticRelease(table.texts, table.labels, table.columns, measured.classifier, certificate, measured.counts)
+    options = options.choose_generator(has_public=isinstance(public, PublicTexts))
+    release = _read_release((texts, labels, persons, columns), options, public, ledger)
+    return release.write(release.measure())
 
 
 def fit_private_classifier(
     texts: Sequence[str | None],
     labels: Sequence[Any],
+    options: ClassifierOptions,
     *,
-    classes: Sequence[Any],
-    epsilon: float,
-    delta: float,
     persons: Sequence[Any] | None = None,
-    max_records: int | None = None,
-    public_texts: Sequence[str | None] | None = None,
-    public_labels: Sequence[Any] | None = None,
-    records: int | None = None,
-    space: Space | None = None,
+    public: PublicTexts | Space | None = None,
     ledger: Ledger | str | None = None,
-    chosen_from_data: bool = False,
-    seed: int | None = None,
 ) -> LinearClassifier:
     """Return a linear classifier of texts that hides every record, or every person, that it learned from.
 
@@ -174,166 +350,24 @@ def fit_private_classifier(
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
         BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
     """
-    training = ClassifierOptions(
-        _list_classes(classes), epsilon, delta, records, seed, chosen_from_data=chosen_from_data
-    )
-    public = _read_public(public_texts, public_labels, training.classes)
-    collection = _read_collection(texts, labels, training.classes, persons, max_records)
-    feature_map = _build_features(public, space)
-    budget = training.plan_budget(feature_map, collection.private.units.unit)
-    steps = _charge(ledger, budget, "dp-linear", collection, seed)
-    return note_ledger(fit_linear_classifier(collection.private, feature_map, training, public), steps)
+    return _read_release((texts, labels, persons, None), options, public, ledger).measure().classifier
 
 
-def load_linear_classifier(path: Path) -> LinearClassifier:
-    """Read a private classifier that `deniable.learning.artifact.save_model` wrote.
-
-    Raises:
-        InputError: no such file, or it is no linear classifier of texts.
-    """
-    from deniable.learning.artifact import read_artifact
-
-    return restore_linear_classifier(read_artifact(path, LINEAR_CLASSIFIER_KIND))
-
-
-def _list_classes(classes: Sequence[Any]) -> tuple[str, ...]:
-    """Return the names of the classes."""
-    if isinstance(classes, str) or not isinstance(classes, Iterable):
-        raise InputError(
-            f"Classes are a list of names. Got {type(classes).__name__}, {classes!r}: pass a list of them all."
-        )
-    return _format_names(_list_values("Classes", classes))
-
-
-def _list_values(owner: str, values: Iterable[Any]) -> list[Any]:
-    """Return values in their order, which must be the same in every run: what is drawn depends on it."""
-    if isinstance(values, (set, frozenset)):
-        raise InputError(f"{owner} are a list, and a set has no order: pass a list, for example sorted(...).")
-    return list(values)
-
-
-def _format_names(values: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(format_cell(value).strip() for value in values)
-
-
-def _read_names(name: _ColumnName, column: Sequence[Any], count: int) -> list[str | None]:
-    """Return the names in a column, see `format_name`."""
-    cells = read_cells(name.capitalize(), column)
-    _check_count(name, len(cells), count)
-    return [format_name(cell) for cell in cells]
-
-
-def _check_count(name: str, got: int, count: int) -> None:
-    """Raise `InputError` unless a column has a cell for each text."""
-    if got != count:
-        raise InputError(f"{name.capitalize()} must be as many as texts, {count:,}. Got {got:,}: give one for each.")
-
-
-def _number_labels(labels: Sequence[str | None], classes: Sequence[str]) -> IntArray:
-    """Return the class number of each label, -1 for one that is none of the classes."""
-    numbers = {name: number for number, name in enumerate(classes)}
-    return np.array([-1 if label is None else numbers.get(label, -1) for label in labels], dtype=np.int64)
-
-
-def _read_collection(
-    texts: Sequence[str | None],
-    labels: Sequence[Any],
-    classes: Sequence[str],
-    persons: Sequence[Any] | None,
-    max_records: int | None,
-) -> _Collection:
-    """Return the records that have a text, one of the classes, and a person where one is needed."""
-    if max_records is not None and persons is None:
-        raise InputError("A maximum of records is for persons: give persons too, or leave max_records out.")
-    cells = read_batch_texts(texts)
-    codes = _number_labels(_read_names("labels", labels, len(cells)), classes)
-    owners = None if persons is None else read_identities("Persons", persons)
-    if owners is not None:
-        _check_count("persons", len(owners), len(cells))
-    rows = [
-        row
-        for row, text in enumerate(cells)
-        if text and text.strip() and codes[row] >= 0 and (owners is None or owners[row] is not None)
-    ]
-    if not rows:
-        raise InputError(
-            "No record has a text and one of the declared classes: declare the classes as labels spell them."
-        )
-    if len(rows) < len(cells):
+def _read_release(
+    private: tuple[Any, Any, Any, Mapping[str, Any] | None],
+    options: ClassifierOptions,
+    public: PublicTexts | Space | None,
+    ledger: Ledger | str | None,
+) -> Release:
+    """Return the release of private columns, charged where there is a ledger."""
+    knowledge = read_public(Space.glove(hide=()) if public is None else public, options.classes)
+    collection, count = read_collection(*private[:2], options, *private[2:])
+    if len(collection.texts) < count:
         warnings.warn(
-            f"for you only: {len(cells) - len(rows):,} of {len(cells):,} records have no text, none of the declared "
+            f"for you only: {count - len(collection.texts):,} of {count:,} records have no text, none of the declared "
             "classes, or no person: left out",
             UserWarning,
             stacklevel=3,
         )
-    names = None if owners is None else [str(owners[row]) for row in rows]
-    private = make_private_texts([str(cells[row]) for row in rows], codes[rows], names, max_records)
-    return _Collection(private, rows, names)
-
-
-def _charge(
-    ledger: Ledger | str | None, budget: Budget, mechanism: str, collection: _Collection, seed: int | None
-) -> list[str]:
-    """Charge the persons of a collection, and return what a certificate says of that; nothing without a ledger."""
-    if ledger is None:
-        return []
-    if collection.persons is None:
-        raise InputError("A ledger counts what persons spend: give persons too, or leave the ledger out.")
-    if seed is not None:
-        raise InputError("A public seed hides nothing, and a ledger counts what is hidden: leave out one of them.")
-    opened = ledger if isinstance(ledger, Ledger) else Ledger(ledger)
-    charge_persons(opened, budget, mechanism, collection.persons)
-    return list_ledger_steps(opened.facts.describe_caps(), drops_rows=False)
-
-
-def _read_domains(
-    columns: Mapping[str, Sequence[Any]] | None, domains: Mapping[str, Iterable[Any]] | None
-) -> tuple[ColumnDomain, ...]:
-    """Return the domain of each further column."""
-    names, declared = {*(columns or {})}, domains or {}
-    if names != {*declared}:
-        raise InputError(
-            f"Each further column needs the list of all its values. Got columns {sorted(names)}, domains "
-            f"{sorted(declared)}: declare the domain of each."
-        )
-    return tuple(_make_domain(name, values) for name, values in declared.items())
-
-
-def _make_domain(name: str, values: Iterable[Any]) -> ColumnDomain:
-    listed = _list_values(f"The values of {name!r}", values)
-    is_integer = all(isinstance(value, (int, np.integer)) and not isinstance(value, bool) for value in listed)
-    return ColumnDomain(name, _format_names(listed), is_integer)
-
-
-def _read_others(
-    columns: Mapping[str, Sequence[Any]], domains: Sequence[ColumnDomain], count: int, rows: Sequence[int]
-) -> dict[str, list[str | None]]:
-    """Return the cells of the further columns at the rows that are used."""
-    cells = {domain.name: _read_names("columns", columns[domain.name], count) for domain in domains}
-    return {name: [column[row] for row in rows] for name, column in cells.items()}
-
-
-def _read_public(
-    texts: Sequence[str | None] | None, labels: Sequence[Any] | None, classes: Sequence[str]
-) -> PublicTexts | None:
-    """Return public texts, those that are empty left out."""
-    if texts is None:
-        if labels is not None:
-            raise InputError("Public labels are for public texts: give these too, or leave the labels out.")
-        return None
-    cells = read_batch_texts(texts)
-    rows = [row for row, text in enumerate(cells) if text and text.strip()]
-    kept_texts = [str(cells[row]) for row in rows]
-    if labels is None:
-        return PublicTexts(kept_texts)
-    codes = _number_labels(_read_names("public labels", labels, len(cells)), classes)[rows]
-    if not (codes >= 0).any():
-        raise InputError(f"No public text has one of the classes {', '.join(classes)}: leave out the public labels.")
-    return PublicTexts(kept_texts, codes)
-
-
-def _build_features(public: PublicTexts | None, space: Space | None) -> FeatureMap:
-    """Return the vocabulary of the public texts, or of a space."""
-    if public is not None:
-        return build_feature_map(public.texts, "the public texts")
-    return build_space_feature_map(Space.glove(hide=()) if space is None else space)
+    release = Release(collection, options, knowledge)
+    return release if ledger is None else release.charge(ledger if isinstance(ledger, Ledger) else Ledger(ledger))

@@ -13,12 +13,15 @@ the texts with their labels: they are a function of both and a seed (post-proces
 2.1).
 """
 
+import dataclasses
+
 import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.errors import InputError, check_count
+from deniable.core.errors import InputError
 from deniable.core.randomness import derive_key_from_seed, make_generator
-from deniable.persons.generators.knowledge import ReleasedKnowledge, SyntheticTexts, count_drafts, label_texts
+from deniable.measure.attackers.language_model import NgramTables
+from deniable.persons.generators.knowledge import ReleasedKnowledge, TextGenerator
 from deniable.persons.ngram_counts import NgramCounts
 from deniable.persons.ngrams import InterpolatedModel
 
@@ -26,33 +29,28 @@ _END_SHARE = 1e-9
 """Probability of the end of a text, which is not counted: texts end with a sentence near their length."""
 
 
-def generate_counted_texts(
-    knowledge: ReleasedKnowledge, counts: NgramCounts, rows: int, *, seed: int
-) -> SyntheticTexts:
-    """Return texts of models of released phrases, one model for each class.
+@dataclasses.dataclass(frozen=True)
+class CountedTexts(TextGenerator):
+    """Texts of models of released phrases, one model for each class.
 
-    Args:
-        knowledge: what was released beside the counts.
+    Attributes:
         counts: released words and phrases.
-        rows: number of texts.
-        seed: public; the texts follow from it.
 
     Raises:
-        InputError: no row is asked for, or a class has no released word.
+        InputError: a class has no released word.
     """
-    check_count("generate_counted_texts", "rows", rows)
-    generator = make_generator(derive_key_from_seed(seed), "counted texts")
-    codes = knowledge.draw_codes(count_drafts(rows), generator)
-    lengths = knowledge.draw_lengths(len(codes), generator)
-    drafts = [""] * len(codes)
-    for code, name in enumerate(knowledge.classes):
-        members = np.flatnonzero(codes == code)
-        if len(members):
-            model = build_counted_model(counts, code, name)
-            texts = model.write_texts(np.zeros(len(model.words)), lengths[members], generator)
-            for place, text in zip(members.tolist(), texts, strict=True):
-                drafts[place] = text
-    return label_texts(knowledge, drafts, rows)
+
+    counts: NgramCounts
+
+    def write_drafts(self, knowledge: ReleasedKnowledge, count: int, seed: int) -> list[str]:
+        """See `TextGenerator`."""
+        generator = make_generator(derive_key_from_seed(seed), "counted texts")
+
+        def draft(code: int, lengths: IntArray) -> list[str]:
+            model = build_counted_model(self.counts, code, knowledge.classifier.classes[code])
+            return model.write_texts(np.zeros(len(model.words)), lengths, generator)
+
+        return knowledge.draft_by_class(knowledge.draw_codes(count, generator), generator, draft)
 
 
 def build_counted_model(counts: NgramCounts, code: int, class_name: str) -> InterpolatedModel:
@@ -67,44 +65,39 @@ def build_counted_model(counts: NgramCounts, code: int, class_name: str) -> Inte
         InputError: no word of the class was released.
     """
     places = np.flatnonzero(counts.codes == code).tolist()
-    tables: list[dict[tuple[str, ...], float]] = [{}, {}, {}]
-    for place in places:
-        tables[len(counts.ngrams[place]) - 1][counts.ngrams[place]] = float(counts.counts[place])
-    words = tuple(ngram[0] for ngram in sorted(tables[0]))
+    counted = {counts.ngrams[place]: float(counts.counts[place]) for place in places}
+    words, pairs, triples = ([ngram for ngram in sorted(counted) if len(ngram) == order] for order in (1, 2, 3))
     if not words:
         raise InputError(
             f"No word of class {class_name!r} was counted often enough to be released: take a larger epsilon, or give "
             "public texts."
         )
-    numbers = {word: number for number, word in enumerate(words)}
-    pairs = sorted((numbers[u], numbers[v]) for u, v in tables[1] if u in numbers and v in numbers)
+    numbers = {word: number for number, (word,) in enumerate(words)}
+    pairs = [pair for pair in pairs if numbers.keys() >= {*pair}]
     pair_numbers = {pair: number for number, pair in enumerate(pairs)}
-    triples = sorted(
-        (pair_numbers[pair], numbers[w])
-        for u, v, w in tables[2]
-        if (pair := (numbers.get(u, -1), numbers.get(v, -1))) in pair_numbers and w in numbers
+    triples = [triple for triple in triples if triple[:2] in pair_numbers and triple[2] in numbers]
+    word_counts, pair_counts, triple_counts = (
+        np.array([counted[ngram] for ngram in ngrams]) for ngrams in (words, pairs, triples)
     )
-    word_counts = np.array([tables[0][word,] for word in words])
-    pair_counts = np.array([tables[1][words[u], words[v]] for u, v in pairs])
-    triple_counts = np.array([tables[2][words[pairs[h][0]], words[pairs[h][1]], words[w]] for h, w in triples])
-    first, second = np.array(pairs, dtype=np.int64).reshape(-1, 2).T
-    history, third = np.array(triples, dtype=np.int64).reshape(-1, 2).T
+    first, second = np.array([(numbers[u], numbers[v]) for u, v in pairs], dtype=np.int64).reshape(-1, 2).T
+    ends = [(pair_numbers[triple[:2]], numbers[triple[2]]) for triple in triples]
+    history, third = np.array(ends, dtype=np.int64).reshape(-1, 2).T
     # The end and the start of a text are histories without counts.
     padded = np.append(word_counts, [0.0, 0.0])
     bigram_shares, bigram_backoffs = _interpolate_counts(pair_counts, first, padded, counts.threshold)
     trigram_shares, trigram_backoffs = _interpolate_counts(triple_counts, history, pair_counts, counts.threshold)
-    return InterpolatedModel(
-        words,
+    law = NgramTables(
         np.append(word_counts / word_counts.sum(), _END_SHARE),
         _compute_run_starts(first, len(padded)),
-        second,
+        second.astype(np.int32),
         bigram_shares,
         bigram_backoffs,
         _compute_run_starts(history, len(pairs)),
-        third,
+        third.astype(np.int32),
         trigram_shares,
         trigram_backoffs,
     )
+    return InterpolatedModel((*numbers,), law)
 
 
 def _interpolate_counts(

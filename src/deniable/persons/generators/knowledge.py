@@ -6,15 +6,17 @@ texts satisfy whatever guarantee the noisy sums satisfy together, however many t
 among them.
 """
 
+import abc
 import dataclasses
 import math
-from collections.abc import Sequence
-from typing import Protocol
+from collections.abc import Callable, Sequence
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.errors import InputError
+from deniable.core.errors import check_count
+from deniable.persons.classifier import LinearClassifier
+from deniable.persons.histograms import LENGTH_EDGES
 
 UNCERTAIN_SHARE = 0.1
 """Share of the texts that are dropped: those of whose class the classifier is least certain."""
@@ -22,87 +24,66 @@ _BALANCING_STEPS = 50
 _LEAST_PROBABILITY = 1e-12
 
 
-class ReleasedClassifier(Protocol):
-    """A text classifier that was trained with noise."""
-
-    def predict_probabilities(self, texts: Sequence[str]) -> FloatArray:
-        """Return (n, K) the probability of each class."""
-
-
 @dataclasses.dataclass(frozen=True, eq=False)
 class ReleasedKnowledge:
-    """What was released of a collection with K classes, and the public names of classes and words.
+    """What was released of a collection with K classes.
 
     Attributes:
-        classes: K names.
-        class_shares: (K,) estimated shares; they sum to 1.
-        length_edges: (L + 1,) ascending; bin i holds texts of length_edges[i] ... length_edges[i + 1] - 1 tokens.
-        length_shares: (L,) estimated shares; they sum to 1.
         classifier: of the K classes.
-        words: V public words, as `split_tokens` spells them.
-        word_weights: (V, K) what an occurrence of a word adds to the classifier's score of each class.
-
-    Raises:
-        InputError: the parts do not match, or shares are no shares.
+        class_shares: (K,) estimated shares; they sum to 1.
+        length_shares: (L,) estimated shares of texts in the bins of `LENGTH_EDGES`; they sum to 1.
     """
 
-    classes: tuple[str, ...]
+    classifier: LinearClassifier
     class_shares: FloatArray
-    length_edges: IntArray
     length_shares: FloatArray
-    classifier: ReleasedClassifier
-    words: tuple[str, ...]
-    word_weights: FloatArray
-
-    def __post_init__(self) -> None:
-        classes = len(self.classes)
-        if self.class_shares.shape != (classes,) or self.word_weights.shape != (len(self.words), classes):
-            raise InputError(
-                f"{classes} classes and {len(self.words)} words need a share of each class and a weight of "
-                f"each word in each class. Got shapes {self.class_shares.shape}, {self.word_weights.shape}."
-            )
-        if len(self.length_edges) != len(self.length_shares) + 1 or self.length_edges[0] < 1:
-            raise InputError(
-                f"{len(self.length_shares)} shares of lengths need one edge more, from 1. "
-                f"Got {self.length_edges.tolist()}."
-            )
-        for name, shares in (("classes", self.class_shares), ("lengths", self.length_shares)):
-            if np.any(shares < 0) or not math.isclose(shares.sum(), 1, abs_tol=1e-6):
-                raise InputError(f"Shares of {name} must not be negative and sum to 1. Got {shares.tolist()}.")
 
     def draw_codes(self, count: int, generator: np.random.Generator) -> IntArray:
         """Return (count,) classes whose frequencies are the shares up to rounding, in random order."""
         edges = np.rint(np.cumsum(self.class_shares) * count).astype(np.int64)
-        return generator.permutation(np.repeat(np.arange(len(self.classes)), np.diff(edges, prepend=0)))
+        return generator.permutation(np.repeat(np.arange(len(edges)), np.diff(edges, prepend=0)))
 
     def draw_lengths(self, count: int, generator: np.random.Generator) -> IntArray:
         """Return (count,) numbers of tokens: a bin by its share, and a number of the bin uniformly."""
         bins = generator.choice(len(self.length_shares), count, p=self.length_shares / self.length_shares.sum())
-        return generator.integers(self.length_edges[bins], self.length_edges[bins + 1])
+        return generator.integers(LENGTH_EDGES[bins], LENGTH_EDGES[bins + 1])
+
+    def draft_by_class(
+        self, codes: IntArray, generator: np.random.Generator, draft: Callable[[int, IntArray], list[str]]
+    ) -> list[str]:
+        """Return a text for each class number (n,), of drawn lengths; ``draft`` writes those of a class together."""
+        lengths = self.draw_lengths(len(codes), generator)
+        drafts = [""] * len(codes)
+        for code in np.unique(codes).tolist():
+            members = np.flatnonzero(codes == code)
+            for place, text in zip(members.tolist(), draft(code, lengths[members]), strict=True):
+                drafts[place] = text
+        return drafts
 
 
-@dataclasses.dataclass(frozen=True, eq=False)
-class SyntheticTexts:
-    """Texts that a generator wrote, with their classes.
+class TextGenerator(abc.ABC):
+    """A way to write texts from what was released, from what is public and from a public seed.
 
-    Attributes:
-        texts: n.
-        codes: (n,) numbers of their classes.
-        certainties: (n,) probability of the class.
+    Subclasses are frozen dataclasses, whose fields are public, declared or released.
     """
 
-    texts: list[str]
-    codes: IntArray
-    certainties: FloatArray
+    @abc.abstractmethod
+    def write_drafts(self, knowledge: ReleasedKnowledge, count: int, seed: int) -> list[str]:
+        """Return so many texts, whose classes and lengths have about the released shares."""
+
+    def write_texts(self, knowledge: ReleasedKnowledge, rows: int, *, seed: int) -> tuple[list[str], IntArray]:
+        """Return texts and the numbers of their classes: those that are left when the least certain drafts are dropped.
+
+        Raises:
+            InputError: no row is asked for, or the generator cannot write.
+        """
+        check_count(type(self).__name__, "rows", rows)
+        count = math.ceil(rows / (1 - UNCERTAIN_SHARE))
+        return label_texts(knowledge, self.write_drafts(knowledge, count, seed), rows)
 
 
-def count_drafts(rows: int) -> int:
-    """Return how many texts a generator writes so that ``rows`` remain after the least certain are dropped."""
-    return math.ceil(rows / (1 - UNCERTAIN_SHARE))
-
-
-def label_texts(knowledge: ReleasedKnowledge, texts: Sequence[str], rows: int) -> SyntheticTexts:
-    """Return the texts of whose classes the classifier is most certain, in their order.
+def label_texts(knowledge: ReleasedKnowledge, texts: Sequence[str], rows: int) -> tuple[list[str], IntArray]:
+    """Return the texts of whose classes the classifier is most certain, in their order, and these classes.
 
     Args:
         knowledge: its classifier and the shares of its classes are used.
@@ -112,9 +93,7 @@ def label_texts(knowledge: ReleasedKnowledge, texts: Sequence[str], rows: int) -
     probabilities = balance_probabilities(knowledge.classifier.predict_probabilities(texts), knowledge.class_shares)
     certainties = probabilities.max(axis=1)
     places = np.sort(np.argsort(-certainties, kind="stable")[:rows])
-    return SyntheticTexts(
-        [texts[place] for place in places.tolist()], probabilities.argmax(axis=1)[places], certainties[places]
-    )
+    return [texts[place] for place in places.tolist()], probabilities.argmax(axis=1)[places]
 
 
 def balance_probabilities(probabilities: FloatArray, shares: FloatArray) -> FloatArray:

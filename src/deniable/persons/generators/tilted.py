@@ -15,22 +15,16 @@ labels: they are a function of ``knowledge``, public texts and a seed (post-proc
 Proposition 2.1).
 """
 
+import dataclasses
 import math
 from collections.abc import Sequence
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.errors import check_count
 from deniable.core.numbers import bisect
 from deniable.core.randomness import derive_key_from_seed, make_generator
-from deniable.persons.generators.knowledge import (
-    ReleasedKnowledge,
-    SyntheticTexts,
-    balance_probabilities,
-    count_drafts,
-    label_texts,
-)
+from deniable.persons.generators.knowledge import ReleasedKnowledge, TextGenerator, balance_probabilities
 from deniable.persons.ngrams import MAX_LOG_WEIGHT, InterpolatedModel, build_text_model
 
 AGREEMENT = 0.8
@@ -40,27 +34,31 @@ _LARGEST_MEAN_WEIGHT = 4.0
 """Root of the mean square of the log weights, at most."""
 
 
-def generate_tilted_texts(
-    knowledge: ReleasedKnowledge, public_texts: Sequence[str], rows: int, *, seed: int
-) -> SyntheticTexts:
-    """Return texts of a tilted model of public texts.
+@dataclasses.dataclass(frozen=True)
+class TiltedTexts(TextGenerator):
+    """Texts of a tilted model of public texts.
 
-    Args:
-        knowledge: what was released.
+    Attributes:
         public_texts: what the model of the language is built from.
-        rows: number of texts.
-        seed: public; the texts follow from it.
 
     Raises:
-        InputError: no row is asked for, or public texts have no words.
+        InputError: public texts have no words.
     """
-    check_count("generate_tilted_texts", "rows", rows)
-    model = build_text_model(public_texts)
-    log_weights = _look_up_weights(knowledge, model)
-    generator = make_generator(derive_key_from_seed(seed), "tilted texts")
-    log_weights *= find_strength(knowledge, model, log_weights, generator)
-    codes = knowledge.draw_codes(count_drafts(rows), generator)
-    return label_texts(knowledge, _write_drafts(knowledge, model, log_weights, codes, generator), rows)
+
+    public_texts: Sequence[str]
+
+    def write_drafts(self, knowledge: ReleasedKnowledge, count: int, seed: int) -> list[str]:
+        """See `TextGenerator`."""
+        model = build_text_model(self.public_texts)
+        weights = knowledge.classifier.word_weights
+        places = {word: place for place, word in enumerate(knowledge.classifier.feature_map.words)}
+        # The words of the model that the classifier does not know have no weight.
+        padded = np.vstack([weights, np.zeros(weights.shape[1])])
+        log_weights: FloatArray = padded[[places.get(word, -1) for word in model.words]]
+        generator = make_generator(derive_key_from_seed(seed), "tilted texts")
+        log_weights *= find_strength(knowledge, model, log_weights, generator)
+        codes = knowledge.draw_codes(count, generator)
+        return _write_drafts(knowledge, model, log_weights, codes, generator)
 
 
 def find_strength(
@@ -83,14 +81,6 @@ def find_strength(
     return sum(bisect(is_enough, 0.0, top, steps=_TRIALS)) / 2
 
 
-def _look_up_weights(knowledge: ReleasedKnowledge, model: InterpolatedModel) -> FloatArray:
-    """Return the weights (V, K) of the words of the model; those that the classifier does not know have none."""
-    places = {word: place for place, word in enumerate(knowledge.words)}
-    padded = np.vstack([knowledge.word_weights, np.zeros(len(knowledge.classes))])
-    log_weights: FloatArray = padded[[places.get(word, -1) for word in model.words]]
-    return log_weights
-
-
 def _write_drafts(
     knowledge: ReleasedKnowledge,
     model: InterpolatedModel,
@@ -99,11 +89,6 @@ def _write_drafts(
     generator: np.random.Generator,
 ) -> list[str]:
     """Return a text for each class number (n,), of drawn lengths."""
-    lengths = knowledge.draw_lengths(len(codes), generator)
-    drafts = [""] * len(codes)
-    for code in range(len(knowledge.classes)):
-        members = np.flatnonzero(codes == code)
-        texts = model.write_texts(log_weights[:, code], lengths[members], generator)
-        for place, text in zip(members.tolist(), texts, strict=True):
-            drafts[place] = text
-    return drafts
+    return knowledge.draft_by_class(
+        codes, generator, lambda code, lengths: model.write_texts(log_weights[:, code], lengths, generator)
+    )
