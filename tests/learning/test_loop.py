@@ -46,7 +46,7 @@ class Walk:
 @pytest.fixture
 def kept(tmp_path):
     """Return a checkpoint every three steps."""
-    return Checkpoint(tmp_path / "run.checkpoint", FACTS, 3)
+    return Checkpoint(tmp_path / "run.checkpoint", 3).bind(FACTS)
 
 
 def stopped(kept):
@@ -78,7 +78,7 @@ def test_a_checkpoint_is_its_owners_alone(kept):
         os.umask(before)
     assert stat.S_IMODE(kept.path.stat().st_mode) == 0o600
     assert [path.name for path in kept.path.parent.iterdir()] == ["run.checkpoint"]
-    for key in (kept.load_key(b"fresh"), Checkpoint(kept.path.with_name("none"), {}, 3).load_key(KEY)):
+    for key in (kept.load_key(b"fresh"), Checkpoint(kept.path.with_name("none"), 3).load_key(KEY)):
         assert (key, repr(key)) == (KEY, "<secret key>")
     kept.remove()
     kept.remove()
@@ -87,14 +87,16 @@ def test_a_checkpoint_is_its_owners_alone(kept):
 
 @pytest.mark.parametrize("parameters", [{**FACTS, "steps": 11}, {**FACTS, "system": "other"}, {**FACTS, "views": 2}])
 def test_the_checkpoint_of_another_run_is_refused(kept, parameters):
-    """What differs is named, and the file stays; an option that is not given is one that is None."""
+    """What differs is named, and the file stays, unless it is to be replaced: then its key serves no more."""
     stopped(kept)
-    other = Checkpoint(kept.path, parameters, 3)
+    other = Checkpoint(kept.path, 3).bind(parameters)
     (name,) = (name for name, value in parameters.items() if FACTS.get(name) != value)
     for call in (lambda: other.load_key(b""), lambda: run_training(Walk(), KEY, other)):
         with refuses(f"other {name}:"):
             call()
-    assert Checkpoint(kept.path, {"system": "toy", "steps": 10}, 3).load_key(b"another") == KEY
+    assert kept.load_key(b"another") == KEY
+    assert dataclasses.replace(other, is_replaced=True).load_key(b"another") == b"another"
+    assert not kept.path.exists()
 
 
 def _loaded(content):
@@ -160,7 +162,7 @@ def test_a_full_disk_leaves_what_was_there(kept, monkeypatch, failing):
     assert [path.name for path in kept.path.parent.iterdir()] == ["run.checkpoint"]
     assert kept.restore(Walk()) == 3
     with refuses("No such file", kind=dn.DeniableError):
-        run_training(Walk(), KEY, Checkpoint(kept.path.parent / "none" / "run", {}, 3))
+        run_training(Walk(), KEY, Checkpoint(kept.path.parent / "none" / "run", 3))
 
 
 SPACE = dn.Space(["good", "bad", "film", "plot"], np.random.default_rng(0).normal(size=(4, 3)), source="four words")
@@ -182,7 +184,7 @@ def fit_text(name, method, source=SETS, documents=REVIEWS, **keywords):
 )
 def test_text_models_go_on(tmp_path, name, method):
     """A run that is interrupted and resumed ends with the weights of one that was not, bit for bit."""
-    kept, began = Checkpoint(tmp_path / "c", {"a": 1}, 2), []
+    kept, began = Checkpoint(tmp_path / "c", 2), []
 
     def interrupt(done, *_):
         if done == 4:
@@ -205,8 +207,9 @@ def test_text_checkpoints_serve_one_source(tmp_path):
         dn.TEM(SPACE, epsilon=3.0): dn.TEM(SPACE, epsilon=3.0 + 2**-50),
     }
     for number, (source, other) in enumerate(sources.items()):
-        kept = Checkpoint(tmp_path / str(number), {"a": 1}, 5)
+        kept = Checkpoint(tmp_path / str(number), 5)
         fit_text("fasttext", "augmented", source, checkpoint=kept)
-        for some, documents in ((other, REVIEWS), (source, dataclasses.replace(REVIEWS, labels=1 - REVIEWS.labels))):
-            with refuses("other data"):
+        mirrored = dataclasses.replace(REVIEWS, labels=1 - REVIEWS.labels)
+        for some, documents, value in ((other, REVIEWS, "other drawn from"), (source, mirrored, "other data")):
+            with refuses(value):
                 fit_text("fasttext", "augmented", some, documents, checkpoint=kept)

@@ -1,7 +1,7 @@
 """The file of a trained model: kind, configuration, weights and facts, written and read by one codec.
 
 Each kind of model says how it becomes an `Artifact` (its method ``to_artifact``) and how it is rebuilt from one (a
-function of its room, all of them by kind in `deniable.registry.models`). The file is a zip file without compression:
+function of its room, all of them by kind in `deniable.registry`). The file is a zip file without compression:
 ``model.json``, and one ``.npy`` array for each weight, under its name. It holds data, and no conclusions: what is
 claimed or proved of a model is computed from its network, its noise and its configuration.
 """
@@ -66,7 +66,9 @@ def serialize_model(model: StoredModel) -> bytes:
     fields = {"format": ARTIFACT_FORMAT, "kind": artifact.kind}
     described = {**fields, "configuration": artifact.configuration, "facts": artifact.facts}
     # Numbers of numpy become Python's, and what the reader refuses, such as seeds of many digits, becomes text.
-    plain = json.loads(json.dumps(described, default=np.generic.item), parse_constant=str, parse_int=_parse_integer)
+    encoded = json.dumps(described, default=np.generic.item)
+    parse_integer = lambda digits: int(digits) if abs(int(digits)) <= MAX_INTEGER else digits  # noqa: E731
+    plain = json.loads(encoded, parse_constant=str, parse_int=parse_integer)
     description = json.dumps(plain).encode()
     try:
         parse_strict_json(description, _LIMITS)
@@ -78,10 +80,6 @@ def serialize_model(model: StoredModel) -> bytes:
     with zipfile.ZipFile(buffer, "a") as archive:
         archive.writestr(zipfile.ZipInfo(_DESCRIPTION), description)  # of one date, as numpy's members
     return buffer.getvalue()
-
-
-def _parse_integer(digits: str) -> int | str:
-    return int(digits) if abs(int(digits)) <= MAX_INTEGER else digits
 
 
 def save_model(model: StoredModel, path: Path, *, force: bool = False) -> None:

@@ -84,14 +84,14 @@ def sum_clipped_gradients(
     factors = ((1 - _CLIP_SLACK) * clip / squared_norms.clamp(min=1e-30).sqrt()).clamp(max=1)  # (b,)
 
     sums: dict[str, Tensor] = {}
-    for name, (inputs, derivatives) in columns.items():
+    for name, (inputs, derivatives) in columns.items():  # the name of a network that is one layer is empty
         if name in weight_gradients:
             weight = _sum_rows("b,boi->oi", factors, weight_gradients[name])
         else:
             weight = _sum_rows("bop,bip->oi", derivatives * factors[:, None, None], inputs)
-        sums[_name_parameter(name, "weight")] = weight.view_as(layers[name].weight)
+        sums[f"{name}.weight".removeprefix(".")] = weight.view_as(layers[name].weight)
         if name in biases:
-            sums[_name_parameter(name, "bias")] = _sum_rows("b,bo->o", factors, biases[name])
+            sums[f"{name}.bias".removeprefix(".")] = _sum_rows("b,bo->o", factors, biases[name])
     return sums, float(losses.sum())
 
 
@@ -103,11 +103,6 @@ def _sum_rows(equation: str, *operands: Tensor) -> Tensor:
     for rows_sum in sums[1:]:
         total += rows_sum
     return total
-
-
-def _name_parameter(layer_name: str, parameter: str) -> str:
-    """Return the name of a parameter in the network; the name of a network that is one layer is empty."""
-    return f"{layer_name}.{parameter}" if layer_name else parameter
 
 
 def _record_passes(

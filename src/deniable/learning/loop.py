@@ -1,9 +1,4 @@
-"""The training loop: step by step, with checkpoints from which an interrupted run resumes.
-
-Training without a privacy mechanism: Adam on any loss.
-
-Batches of texts of similar length.
-"""
+"""The training loop, with checkpoints from which an interrupted run resumes; Adam on any loss, and its batches."""
 
 import dataclasses
 import hashlib
@@ -49,42 +44,51 @@ class TrainingRun(Protocol):
 
 @dataclasses.dataclass(frozen=True)
 class Checkpoint:
-    """The file that a run is saved to from time to time, and what a run must match to be resumed from it.
+    """The file that a run is saved to from time to time, and from which this run, and no other, can be resumed.
 
     The file holds the run's secret key: only its owner may read it, and it is removed at the end.
 
     Attributes:
         path: of the file.
-        parameters: everything that the run depends on, as JSON values.
         interval: number of steps between two saves.
-        run_fingerprint: fingerprint of the one run that it belongs to, see `bind`; None to read the file of any run.
+        is_replaced: whether the file of another run is removed, in place of an error.
+        announce: called where a run is resumed.
+        facts: fingerprint of everything that the run depends on, by name, see `bind`.
     """
 
     path: Path
-    parameters: dict[str, Any]
     interval: int
-    run_fingerprint: str | None = None
+    is_replaced: bool = False
+    announce: Callable[[], None] = lambda: None
+    facts: Mapping[str, str] = dataclasses.field(default_factory=dict)
 
     def bind(self, run_facts: Mapping[str, Any]) -> Self:
-        """Return the checkpoint of one run, whose key then serves no other run, whatever ``parameters`` leave out.
+        """Return the checkpoint of one run, whose key then serves no other run.
 
         Two models of different data under one key would share their noise, which would cancel in their difference.
 
         Args:
-            run_facts: everything that the run depends on besides its key; different values must have different reprs.
+            run_facts: everything that the run depends on besides its key, or more of it; different values must have
+                different reprs.
         """
-        description = repr((__version__, sorted(run_facts.items())))
-        fingerprint = hashlib.blake2b(description.encode(), digest_size=16).hexdigest()
-        return dataclasses.replace(self, run_fingerprint=fingerprint)
+        prints = {
+            name: hashlib.blake2b(repr(fact).encode(), digest_size=16).hexdigest()
+            for name, fact in {"version": __version__, **run_facts}.items()
+        }
+        return dataclasses.replace(self, facts={**self.facts, **prints})
 
     def load_key(self, fresh: bytes) -> SecretBytes:
-        """Return the key of the saved run, or ``fresh`` if there is no file.
+        """Return the key of the saved run, or ``fresh`` if there is no file, or one of another run that is replaced.
 
         Raises:
-            InputError: the file is damaged, or of another run.
+            InputError: the file is damaged, or of another run, and is not replaced.
         """
         content = self._read_content()
-        return SecretBytes(fresh) if content is None else content["key"]
+        if content is None:
+            return SecretBytes(fresh)
+        self.announce()
+        key: SecretBytes = content["key"]
+        return key
 
     def restore(self, run: TrainingRun) -> int:
         """Restore a run to the state in the file, and return the number of its next step; 0 without a file."""
@@ -101,13 +105,7 @@ class Checkpoint:
             DeniableError: it cannot be written.
         """
         buffer = io.BytesIO()
-        content = {
-            "parameters": self.parameters,
-            "run": self.run_fingerprint,
-            "key": bytes(key),
-            "next": next_step,
-            "state": run.state(),
-        }
+        content = {"facts": dict(self.facts), "key": bytes(key), "next": next_step, "state": run.state()}
         torch.save(content, buffer)
         try:
             write_whole(self.path, buffer.getbuffer())
@@ -135,23 +133,21 @@ class Checkpoint:
     def _read_content(self) -> dict[str, Any] | None:
         if not self.path.exists():
             return None
+        problem = ""
         try:
             stored = _read_tensor_file(self.path)
-            stored["key"], kept = SecretBytes(stored["key"]), stored["parameters"]
+            stored["key"], kept = SecretBytes(stored["key"]), dict(stored["facts"])
+            others = [name for name, fingerprint in self.facts.items() if kept.get(name) != fingerprint]
+            if others:
+                problem = f"is the checkpoint of a run with other {', '.join(others)}: finish that run"
         except Exception as error:  # noqa: BLE001 - whatever bytes there are
-            raise InputError(
-                f"{str(self.path)!r} is no checkpoint: {shorten_text(str(error), 100)}. Remove it, or start over with "
-                "--force."
-            ) from None
-        # Names alone: a hash of private data would confirm a guess at them.
-        others = [name for name in {**kept, **self.parameters} if kept.get(name) != self.parameters.get(name)]
-        if others or self.run_fingerprint not in {None, stored["run"]}:
-            what = ", ".join(others) or "data, options or version"
-            raise InputError(
-                f"{str(self.path)!r} is the checkpoint of a run with other {what}: finish that run, or start over with "
-                "--force."
-            )
-        return stored
+            problem = f"is not a checkpoint: {shorten_text(str(error), 100)}. Remove it"
+        if not problem:
+            return stored
+        if not self.is_replaced:
+            raise InputError(f"{str(self.path)!r} {problem}, or start over with --force.")
+        self.remove()
+        return None
 
 
 def _read_tensor_file(path: Path) -> dict[str, Any]:
@@ -310,13 +306,10 @@ class LengthBucketSampler:
         """Return the rows of step ``step``."""
         epoch, position = divmod(step, self.batches_per_epoch)
         if epoch != self._epoch:
-            self._epoch, self._epoch_batches = epoch, self._draw_epoch(make_generator(self._key, "epoch", str(epoch)))
+            rng = make_generator(self._key, "epoch", str(epoch))
+            order, sort_span = rng.permutation(len(self._lengths)), self._size * _BATCHES_PER_SORT
+            spans = [order[at : at + sort_span] for at in range(0, len(order), sort_span)]
+            sorted_rows = np.concatenate([span[np.argsort(self._lengths[span], kind="stable")] for span in spans])
+            batches = [sorted_rows[at : at + self._size] for at in range(0, len(sorted_rows), self._size)]
+            self._epoch, self._epoch_batches = epoch, [batches[at] for at in rng.permutation(len(batches))]
         return self._epoch_batches[position]
-
-    def _draw_epoch(self, rng: np.random.Generator) -> list[IntArray]:
-        order = rng.permutation(len(self._lengths))
-        sort_span = self._size * _BATCHES_PER_SORT
-        spans = [order[at : at + sort_span] for at in range(0, len(order), sort_span)]
-        sorted_rows = np.concatenate([span[np.argsort(self._lengths[span], kind="stable")] for span in spans])
-        batches = [sorted_rows[at : at + self._size] for at in range(0, len(sorted_rows), self._size)]
-        return [batches[position] for position in rng.permutation(len(batches))]

@@ -1,10 +1,6 @@
-"""Small data sets of images in every kind of file."""
+"""Small data sets of images in both kinds of file."""
 
-import gzip
 import io
-import struct
-import tarfile
-import zipfile
 
 import numpy as np
 import pytest
@@ -34,27 +30,6 @@ def npz(path, **changes):
     return path
 
 
-def idx_bytes(array, magic=None):
-    """Return an array of bytes as an IDX file."""
-    header = struct.pack(f">{1 + array.ndim}I", magic or 0x800 + array.ndim, *array.shape)
-    return header + array.astype(np.uint8).tobytes()
-
-
-def idx(folder, data=None, *, packed=False, mark="-", prefix=""):
-    """Write the four IDX files of a data set to a folder; return the folder."""
-    data = data or arrays()
-    folder.mkdir(exist_ok=True)
-    for part, split in (("train", "train"), ("t10k", "test")):
-        for what, axes, name in (("images", 3, "x"), ("labels", 1, "y")):
-            content = idx_bytes(data[f"{name}_{split}"])
-            file = f"{prefix}{part}-{what}{mark}idx{axes}-ubyte"
-            if packed:
-                (folder / f"{file}.gz").write_bytes(gzip.compress(content))
-            else:
-                (folder / file).write_bytes(content)
-    return folder
-
-
 def encoded(picture, form="PNG"):
     """Return an image file's bytes."""
     stream = io.BytesIO()
@@ -78,24 +53,6 @@ def folder(place, held):
         (place / name).parent.mkdir(parents=True, exist_ok=True)
         (place / name).write_bytes(content)
     return place
-
-
-def tar(path, held, mode="w:xz"):
-    """Write files to a .tar archive; return its path."""
-    with tarfile.open(path, mode) as archive:
-        for name, content in held.items():
-            header = tarfile.TarInfo(name)
-            header.size = len(content)
-            archive.addfile(header, io.BytesIO(content))
-    return path
-
-
-def zipped(path, held):
-    """Write files to a .zip archive; return its path."""
-    with zipfile.ZipFile(path, "w") as archive:
-        for name, content in held.items():
-            archive.writestr(name, content)
-    return path
 
 
 def assert_refused(path, value, **declared):

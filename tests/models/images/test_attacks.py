@@ -1,6 +1,7 @@
 """The attacks: against foolbox, known optima and each other, inside ball and bounds, and with bad input."""
 
 import copy
+import dataclasses
 import functools
 import math
 import warnings
@@ -15,14 +16,11 @@ from torch import nn
 
 from deniable.models.images.attacks import (
     IMAGE_ATTACKS,
+    L1Attack,
+    L2Attack,
+    SignAttack,
     compute_loss_gradient,
     draw_in_unit_ball,
-    fgsm,
-    i_fgsm,
-    mim,
-    pgd,
-    pgd_l1,
-    pgd_l2,
     project_on_l1_balls,
 )
 from tests.refusals import refuses
@@ -33,7 +31,7 @@ with warnings.catch_warnings():
     import foolbox
 
 SIZE, SHAPE = 0.1, (6, 2, 5, 5)
-EVERY = {**IMAGE_ATTACKS, "pgd_l2": pgd_l2}
+EVERY = {**IMAGE_ATTACKS, "l2": L2Attack(), "l1": L1Attack()}
 REAL_LINE = (-math.inf, math.inf)
 
 
@@ -81,15 +79,15 @@ def _linear(weights):
 def test_attacks_give_the_images_of_foolbox(net, images, labels):
     """At the same steps and starts, in float64, every attack that foolbox 3.3.4 has gives its images."""
     attacks = foolbox.attacks
-    pairs = [(fgsm(net, images, labels, SIZE), attacks.LinfFastGradientAttack(), None)]
+    pairs = [(IMAGE_ATTACKS["fgsm"](net, images, labels, SIZE), attacks.LinfFastGradientAttack(), None)]
     for steps in (1, 10):
         theirs = attacks.LinfBasicIterativeAttack(abs_stepsize=SIZE / steps, steps=steps, random_start=False)
-        pairs.append((i_fgsm(net, images, labels, SIZE, steps=steps), theirs, None))
+        pairs.append((SignAttack(steps=steps, stride=1.0)(net, images, labels, SIZE), theirs, None))
     cube = 2 * torch.rand(SHAPE, generator=_generator(), dtype=torch.float64) - 1
     step = {"abs_stepsize": 2.5 * SIZE / 40, "steps": 40, "random_start": True}
     for attack, theirs, start in (
-        (pgd, attacks.LinfPGD(**step), cube),
-        (pgd_l2, attacks.L2PGD(**step), draw_in_unit_ball(images, _generator())),
+        (IMAGE_ATTACKS["pgd"], attacks.LinfPGD(**step), cube),
+        (L2Attack(), attacks.L2PGD(**step), draw_in_unit_ball(images, _generator())),
     ):
         pairs.append((attack(net, images, labels, SIZE, generator=_generator()), theirs, images + SIZE * start))
     for ours, theirs, start in pairs:
@@ -103,7 +101,7 @@ def test_mim_is_algorithm_1_of_dong(net, images, labels):
     foolbox adds up signs of gradients instead of gradients over their l1 norms.
     """
     for decay in (0.0, 0.5, 1.0):
-        ours = mim(net, images, labels, SIZE, decay=decay, steps=7)
+        ours = SignAttack(steps=7, stride=1.0, decay=decay)(net, images, labels, SIZE)
         for number, image in enumerate(images):
             point, momentum = image.clone(), torch.zeros_like(image)
             for _ in range(7):
@@ -121,7 +119,8 @@ def test_linear_models_meet_their_worst_image(name, bounds, images):
     """Every l_inf attack reaches the optimum: each pixel moves by the size against its weight, up to the bounds."""
     weights = torch.randn(SHAPE[1:], generator=_generator(3), dtype=torch.float64)
     ones = torch.ones(len(images), dtype=torch.int64)
-    attacked = IMAGE_ATTACKS[name](_linear(weights), images, ones, 0.3, bounds=bounds, generator=_generator())
+    attack = dataclasses.replace(IMAGE_ATTACKS[name], bounds=bounds)
+    attacked = attack(_linear(weights), images, ones, 0.3, _generator())
     torch.testing.assert_close(attacked, (images - 0.3 * weights.sign()).clamp(*bounds))
 
 
@@ -129,7 +128,7 @@ def test_linear_models_meet_their_worst_image_of_the_l2_ball(images):
     """Without bounds the l2 attack ends where the ball lies farthest against the weights, at each image's size."""
     weights = torch.randn(SHAPE[1:], generator=_generator(3), dtype=torch.float64)
     ones, sizes = torch.ones(len(images), dtype=torch.int64), torch.linspace(0, 0.5, len(images), dtype=torch.float64)
-    attacked = pgd_l2(_linear(weights), images, ones, sizes, bounds=REAL_LINE, step_size=1.0, generator=_generator())
+    attacked = L2Attack(bounds=REAL_LINE, stride=100.0)(_linear(weights), images, ones, sizes, _generator())
     optimum = images - sizes.view(-1, 1, 1, 1) * weights / weights.norm()
     torch.testing.assert_close(attacked, optimum, rtol=0, atol=1e-6)
     torch.testing.assert_close(attacked[0], images[0], rtol=0, atol=0)
@@ -147,8 +146,9 @@ def test_attacks_stay_in_ball_and_bounds(net, name, size, bounds, seed):
     images = torch.rand(SHAPE, generator=_generator(seed), dtype=torch.float64).float()
     labels, before = torch.arange(len(images)) % 4, images.clone()
     scores = functools.partial(_float_scores, net)
-    attacked = EVERY[name](scores, images, labels, size, bounds=bounds, generator=_generator(seed))
-    order = 2 if name == "pgd_l2" else torch.inf
+    attack = dataclasses.replace(EVERY[name], bounds=bounds)
+    attacked = attack(scores, images, labels, size, _generator(seed))
+    order = {"l1": 1, "l2": 2}.get(name, torch.inf)
     moved = torch.linalg.vector_norm((attacked - images).double().flatten(1), ord=order, dim=1)
     assert attacked.dtype == torch.float32
     assert moved.max() <= size + 1e-5
@@ -194,10 +194,10 @@ class TestGradient:
 
     def test_leaves_the_model_and_the_callers_mode_alone(self, net, images, labels):
         """Parameters get no gradient and keep requiring one, under no_grad and inference_mode too."""
-        expected = i_fgsm(net, images, labels, SIZE)
+        expected = IMAGE_ATTACKS["i-fgsm"](net, images, labels, SIZE)
         for mode in (torch.no_grad, torch.inference_mode):
             with mode():
-                assert torch.equal(i_fgsm(net, images * 1, labels * 1, SIZE), expected)
+                assert torch.equal(IMAGE_ATTACKS["i-fgsm"](net, images * 1, labels * 1, SIZE), expected)
         assert not expected.requires_grad
         assert all(one.grad is None and one.requires_grad for one in net.parameters())
 
@@ -205,8 +205,8 @@ class TestGradient:
 def test_no_global_randomness_is_used(net, images, labels):
     """Equal generators give equal images, others give others, and the global state of torch does not move."""
     state = torch.get_rng_state()
-    for attack in (pgd, pgd_l2):
-        one, again, other = (attack(net, images, labels, 0.5, steps=1, generator=_generator(s)) for s in (0, 0, 1))
+    for attack in (SignAttack(steps=1, random_start=True), L2Attack(steps=1)):
+        one, again, other = (attack(net, images, labels, 0.5, _generator(seed)) for seed in (0, 0, 1))
         assert torch.equal(one, again)
         assert not torch.equal(one, other)
     assert torch.equal(torch.get_rng_state(), state)
@@ -216,7 +216,7 @@ def test_no_global_randomness_is_used(net, images, labels):
 def test_size_zero_and_empty_batches_are_given_back(name, images, labels):
     """The images come back without a call of the model."""
     for batch, classes in ((images, labels), (images[:0], labels[:0])):
-        attacked = EVERY[name](None, batch, classes, 0.0, generator=_generator())
+        attacked = EVERY[name](None, batch, classes, 0.0)
         assert torch.equal(attacked, batch)
 
 
@@ -231,14 +231,11 @@ def test_size_zero_and_empty_batches_are_given_back(name, images, labels):
         ({"images": torch.zeros(6)}, "'images'"),
         ({"images": torch.zeros(SHAPE, dtype=torch.uint8)}, "'images'"),
         ({"images": torch.full(SHAPE, 1.5)}, "(0, 0, 0, 0) is 1.5"),
-        ({"images": torch.full(SHAPE, torch.nan), "bounds": REAL_LINE}, "nan"),
+        ({"images": torch.full(SHAPE, torch.nan)}, "nan"),
         ({"labels": torch.zeros(5, dtype=torch.int64)}, "'labels'"),
         ({"labels": torch.zeros(6)}, "'labels'"),
         ({"labels": torch.full((6,), 4)}, "The label 4"),
         ({"labels": torch.full((6,), -1)}, "The label -1"),
-        ({"bounds": (1.0, 0.0)}, "'bounds'"),
-        ({"draws": 0}, "'draws'"),
-        ({"draws": 1.5}, "'draws'"),
         ({"scores": lambda x: x.flatten()}, "a row for each image"),
         ({"scores": lambda x: x.flatten(1) / 0}, "not finite"),
         ({"scores": lambda x: x.detach().flatten(1)}, "differentiate"),
@@ -254,17 +251,22 @@ def test_bad_input_is_named(net, images, labels, change, value):
             attack(**given)
 
 
-def test_bad_options_are_named(net, images, labels):
-    """Each attack refuses an option outside its domain by name."""
-    for attack, name, value in (
-        (mim, "decay", -1.0),
-        (mim, "decay", math.nan),
-        (i_fgsm, "steps", 0),
-        (pgd, "step_size", 0),
-        (pgd_l2, "step_size", -1),
-    ):
-        with refuses(name):
-            attack(net, images, labels, SIZE, generator=_generator(), **{name: value})
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [
+        ("decay", -1.0),
+        ("decay", math.nan),
+        ("steps", 0),
+        ("stride", 0),
+        ("bounds", (1.0, 0.0)),
+        ("draws", 0),
+        ("draws", 1.5),
+    ],
+)
+def test_bad_options_are_named(name, value):
+    """An attack refuses an option outside its domain by name."""
+    with refuses(f"'{name}'"):
+        SignAttack(**{name: value})
 
 
 def test_starts_are_uniform_in_the_l2_ball():
@@ -279,7 +281,7 @@ def test_l1_attack_moves_other_pixels_at_the_bounds():
     """A pixel with the largest gradient at its bound is passed over, and the ball is used up by the next one."""
     weights = torch.tensor([-3.0, 2.0, -1.0, -1.0]).view(1, 2, 2)
     image = torch.tensor([0.02, 0.5, 0.5, 0.5]).view(1, 1, 2, 2)
-    found = pgd_l1(_linear(-weights), image, torch.tensor([1]), 0.1, generator=_generator(), steps=40)
+    found = L1Attack()(_linear(-weights), image, torch.tensor([1]), 0.1)
     torch.testing.assert_close((found - image).flatten(), torch.tensor([-0.02, 0.08, 0.0, 0.0]), atol=0.01, rtol=0)
     assert float((found - image).abs().sum()) <= 0.1 + 1e-6
 

@@ -19,6 +19,8 @@ smooth_image_model = dn.images.smooth_image_model
 class Brighter(nn.Module):
     """Class 1 for images whose mean is above one half, whatever else: a half space."""
 
+    architecture = fitted("plain").architecture
+
     def forward(self, given, at_first=None):  # noqa: ARG002 - the form of a `ImageNetwork`
         scores = 100 * (given.flatten(1).mean(1) - 0.5)
         return torch.stack([-scores, scores], 1)
@@ -41,6 +43,8 @@ def certified(model, pixels, labels=None, **options):
 
 class Memoriser(nn.Module):
     """Class 1 for every image, except under the noise that a generator of seed 0 draws: class 0 there."""
+
+    architecture = fitted("plain").architecture
 
     def __init__(self, image, scale):
         super().__init__()

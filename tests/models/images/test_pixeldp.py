@@ -9,7 +9,7 @@ from scipy import optimize, stats
 
 from deniable.models.images.pixeldp import PixelDP, compute_pixeldp_sigma
 from tests.models.images.random_images import fitted
-from tests.models.shared.tallies import draw_tally, make_tally
+from tests.models.tallies import draw_tally, make_tally
 from tests.refusals import refuses
 
 CALIBRATIONS = ["gaussian", "analytic"]

@@ -8,7 +8,7 @@ from scipy import integrate, stats
 
 import deniable as dn
 from tests.models.images.random_images import fitted
-from tests.models.shared.tallies import draw_tally, make_tally, normal
+from tests.models.tallies import draw_tally, make_tally, normal
 from tests.refusals import refuses
 
 ALPHA = 0.05

@@ -1,6 +1,5 @@
 """Training by the front door: options and budgets that are kept, runs that go on, and views that keep records apart."""
 
-import copy
 import dataclasses
 import math
 import pickle
@@ -10,10 +9,10 @@ import pytest
 import torch
 
 import deniable as dn
-from deniable.models.images.training import fitting, plain, private
-from deniable.models.images.training.fitting import Checkpoint
-from deniable.models.images.training.private import add_gaussian_noise, shift_images
-from deniable.models.images.training.trainer import ImageTrainingTask
+from deniable.core.randomness import SecretBytes
+from deniable.models.images import training
+from deniable.models.images.private_training import shift_images
+from deniable.models.images.training import Checkpoint, ImageTrainingTask
 from tests.models.images.random_images import SMALL, data, fit, fitted, images, options
 from tests.refusals import refuses
 
@@ -49,7 +48,7 @@ def test_image_models_go_on(tmp_path, name):
 
     Looking at the accuracy on the way moves nothing.
     """
-    held, kept, given = data(30, SMALL, 3), Checkpoint(tmp_path / "c", {"run": 1}, interval=1), {"steps": 3}
+    held, kept, given = data(30, SMALL, 3), Checkpoint(tmp_path / "c", interval=1), {"steps": 3}
     done, shares = [], []
 
     def stop(status):
@@ -75,7 +74,7 @@ def test_one_key_never_serves_two_runs(tmp_path):
     """
     held, fitted = data(30, SMALL, 3), []
     for name in ("first", "second"):
-        keywords = {"checkpoint": Checkpoint(tmp_path / name, {}, interval=1)}
+        keywords = {"checkpoint": Checkpoint(tmp_path / name, interval=1)}
         fitted.append(fit("dp-sgd", held, seed=None, keywords=keywords))
         assert len(keywords["checkpoint"].load_key(b"fresh")) == 32
         assert same_image_models(fitted[-1], fit("dp-sgd", held, seed=None, keywords=keywords))
@@ -93,14 +92,13 @@ def test_one_key_never_serves_two_runs(tmp_path):
 
 
 def test_a_task_keeps_its_key(tmp_path, monkeypatch):
-    """The key of a run is in no repr of its task, in no pickle and in no copy, and neither in the model."""
-    task = ImageTrainingTask("dp-sgd", images(4, SMALL), 10, options("dp-sgd"), KEY, torch.device("cpu"))
+    """The key of a run is in no repr of its task and in no pickle, and neither in the model."""
+    task = ImageTrainingTask("dp-sgd", images(4, SMALL), 10, options("dp-sgd"), SecretBytes(KEY), torch.device("cpu"))
     shown = f"{task!r} {task}"
     assert not any(form in shown for form in (repr(KEY), repr(KEY)[2:-1], KEY.hex()))
-    for leave in (pickle.dumps, copy.copy, copy.deepcopy):
-        with refuses("secret key"):
-            leave(task)
-    monkeypatch.setattr(fitting, "generate_key", lambda: KEY)
+    with refuses("cannot be pickled"):
+        pickle.dumps(task)
+    monkeypatch.setattr(training, "generate_key", lambda: KEY)
     dn.images.save_model(fit("dp-sgd", seed=None), tmp_path / "m.pt")
     content = (tmp_path / "m.pt").read_bytes()
     assert KEY not in content
@@ -214,7 +212,7 @@ def test_every_epoch_deals_every_record_once():
     task = ImageTrainingTask("plain", records, 5, options("plain", batch_size=4), KEY, torch.device("cpu"))
     rows = []
     for number in range(10):
-        pixels, labels = plain.draw_training_batch(task, number)
+        pixels, labels = task.draw_batch(number)
         rows.append([int((records.pixels == image).flatten(1).all(1).nonzero()) for image in pixels])
         assert torch.equal(labels, records.labels[rows[-1]])
     first, second = (np.concatenate(rows[start : start + 5]).tolist() for start in (0, 5))
@@ -238,13 +236,13 @@ def test_steps_are_those_of_adam():
 
 def test_adversarial_images_are_made_of_the_next_batch(monkeypatch):
     """I-FGSM attacks the next batch's images at the given size and steps, once in each step."""
-    attacked, attack = [], plain.i_fgsm
+    attacked, attack = [], dn.images.SignAttack.__call__
 
-    def watch(scores, pixels, labels, size, **given):
-        attacked.append((pixels, size, given["steps"]))
-        return attack(scores, pixels, labels, size, **given)
+    def watch(self, scores, pixels, labels, size):
+        attacked.append((pixels, size, self.steps))
+        return attack(self, scores, pixels, labels, size)
 
-    monkeypatch.setattr(plain, "i_fgsm", watch)
+    monkeypatch.setattr(dn.images.SignAttack, "__call__", watch)
     fit("adversarial", attack_size=0.05, attack_steps=3)
     assert [(size, steps) for _, size, steps in attacked] == [(0.05, 3)] * 2
     assert not torch.equal(attacked[0][0], attacked[1][0])
@@ -275,21 +273,24 @@ def test_views_are_made_of_their_image_alone(source):
 
 
 def test_noise_has_its_deviation(source):
-    """Noise is fresh in every view, with the deviation asked for, within 1 %, and 30 % off is told apart."""
-    drawn = add_gaussian_noise(torch.zeros(50, 2, 1, 40, 40), 0.25, source)
+    """Noise of DP-CERT is fresh in every view, with the deviation asked for, within 1 %."""
+    records = images(50, (1, 40, 40))
+    task = ImageTrainingTask("dp-cert", records, 10, options("dp-cert", views=2), KEY, torch.device("cpu"))
+    views = TRAINERS["dp-cert"].prepare(task).run.views
+    drawn = views(torch.zeros_like(records.pixels), records.labels, source)
     assert abs(float(drawn.std()) / 0.25 - 1) < 0.01
     assert not torch.equal(drawn[:, 0], drawn[:, 1])
 
 
 def test_adversarial_views_are_made_of_their_example_alone(monkeypatch):
     """Replacing one record changes no other record's views, which the accounting of DP-SGD rests on."""
-    attack, found = private.pgd, []
+    attack, found = dn.images.SignAttack.__call__, []
 
     def watched(*given, **options):
         found.append(attack(*given, **options))
         return found[-1]
 
-    monkeypatch.setattr(private, "pgd", watched)
+    monkeypatch.setattr(dn.images.SignAttack, "__call__", watched)
     first, second = (data(30, SMALL, 3) for _ in range(2))
     second.train.pixels[7] = 0.5
     for given in (first, second):

@@ -17,6 +17,13 @@ def join(texts):
     return type(_NO_TEXTS)(np.concatenate([np.empty(0, np.int32), *arrays]), offsets)
 
 
+def certify_texts(mechanism, scorer, texts, **given):
+    """Return what is certified of texts, with any options by their names."""
+    names = {"alpha", "selection", "estimation"} & {*given}
+    options = dn.texts.SmoothingOptions(**{name: given.pop(name) for name in names})
+    return dn.texts.certify_texts(mechanism, scorer, texts, options, **given)
+
+
 def sets(given, words=60):
     """Return sets of substitutions over so many words from word number -> numbers of substitutes."""
     most = max(map(len, given.values()), default=0)

@@ -5,14 +5,14 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from deniable.models.text.attacks.algorithms import _cross_over_parents, _search_genetic, _select_parents
-from deniable.models.text.attacks.replacements import (
-    MechanismReplacements,
-    SetReplacements,
+from deniable.models.text.attack_search import select_targets
+from deniable.models.text.attacks import (
+    _cross_over_parents,
+    _search_genetic,
+    _select_parents,
     draw_mutations,
-    make_replacements,
+    list_single_changes,
     redraw_texts,
-    select_targets,
 )
 from tests.models.text.samples import KEY, documents, sets
 
@@ -73,35 +73,35 @@ def assert_law(drawn, law):
 def test_mechanism_mutations_follow_its_law(mechanism):
     """A position is as likely as any other; what is put there follows the mechanism's law for the document's word."""
     text = [5, 40]
-    (found,) = draw_mutations(MechanismReplacements(mechanism), aims([text]), 2 * DRAWS, 1)
+    (found,) = draw_mutations(mechanism, aims([text]), 2 * DRAWS, 1)
     for place, word in enumerate(text):
         assert_law(found.words[found.positions == place], law_of(mechanism, word))
-    (found,) = draw_mutations(MechanismReplacements(mechanism), aims([[5, 40, 5, 3]]), DRAWS, 1)
+    (found,) = draw_mutations(mechanism, aims([[5, 40, 5, 3]]), DRAWS, 1)
     assert_law(found.positions, np.full(4, 0.25))
 
 
 def test_set_mutations_draw_other_choices_alike():
     """A position with a choice gets each other choice of its word alike, and never the word itself."""
-    (found,) = draw_mutations(SetReplacements(SETS), aims([[3, 0, 4, 5]]), DRAWS, 1)
+    (found,) = draw_mutations(SETS, aims([[3, 0, 4, 5]]), DRAWS, 1)
     assert fits(np.searchsorted([0, 2, 3], found.positions), np.full(3, 1 / 3)) > 1e-6
     for position, others in ((0, [7, 8, 9]), (2, [1]), (3, [2, 3])):
         drawn = found.words[found.positions == position]
         assert set(drawn.tolist()) == set(others)
         if len(others) > 1:
             assert_law(drawn, evenly(others))
-    (found,) = draw_mutations(SetReplacements(SETS), aims([[3] * 6]), DRAWS, 1)
+    (found,) = draw_mutations(SETS, aims([[3] * 6]), DRAWS, 1)
     table = np.histogram2d(found.positions, found.words, bins=(6, 3))[0]  # places and words are drawn apart
     assert stats.chi2_contingency(table).pvalue > 1e-6
 
 
 def test_redraws_follow_the_law(mechanism):
     """Each column of the copies follows the law of its word, and is independent of the column beside it."""
-    (found,) = redraw_texts(MechanismReplacements(mechanism), aims([[5, 40]]), DRAWS, 1)
+    (found,) = redraw_texts(mechanism, aims([[5, 40]]), DRAWS, 1)
     for column, word in enumerate([5, 40]):
         assert_law(found[:, column], law_of(mechanism, word))
     together = np.histogram2d(found[:, 0] == 5, found[:, 1] == 40, bins=2)[0]
     assert stats.chi2_contingency(together).pvalue > 1e-6
-    (found,) = redraw_texts(SetReplacements(SETS), aims([[3, 0, 5]]), DRAWS, 1)
+    (found,) = redraw_texts(SETS, aims([[3, 0, 5]]), DRAWS, 1)
     assert_law(found[:, 0], evenly([3, 7, 8, 9]))
     assert (found[:, 1] == 0).all()
     assert set(found[:, 2].tolist()) == {2, 3, 5}
@@ -109,18 +109,18 @@ def test_redraws_follow_the_law(mechanism):
 
 def test_single_changes(mechanism):
     """Sets list each other choice of each position once; a mechanism some distinct draws, by its law."""
-    listed, empty = SetReplacements(SETS).list_single_changes(aims([[3, 0, 4], [0, 1]]), 8, 1)
+    listed, empty = list_single_changes(SETS, aims([[3, 0, 4], [0, 1]]), 8, 1)
     assert list(zip(listed.positions, listed.words, strict=True)) == [(0, 7), (0, 8), (0, 9), (2, 1)]
     assert len(empty.positions) == len(empty.words) == 0
     text = np.array([3, 0, 4], np.int32)
     np.testing.assert_array_equal(listed.apply_each(text, 1, 4), [[8, 0, 4], [9, 0, 4], [3, 0, 1]])
-    few, other = MechanismReplacements(mechanism).list_single_changes(aims([[5, 40, 5], [3]]), 6, 1)
+    few, other = list_single_changes(mechanism, aims([[5, 40, 5], [3]]), 6, 1)
     found = list(zip(few.positions.tolist(), few.words.tolist(), strict=True))
     assert len(set(found)) == len(found)
     assert all(word != [5, 40, 5][position] for position, word in found)
     assert 1 <= np.bincount(few.positions).max() <= 6
     assert set(other.positions.tolist()) == {0}
-    (single,) = MechanismReplacements(mechanism).list_single_changes(aims([[5] * DRAWS]), 1, 1)
+    (single,) = list_single_changes(mechanism, aims([[5] * DRAWS]), 1, 1)
     law = law_of(mechanism, 5)
     assert stats.binomtest(len(single.words), DRAWS, 1 - law[5]).pvalue > 1e-6
     law[5] = 0
@@ -129,7 +129,7 @@ def test_single_changes(mechanism):
 
 def test_draws_depend_on_key_premise_and_text(mechanism):
     """Another key, premise or text draws something else; another place does not, nor how many more are drawn."""
-    text, moves = [3, 4, 5, 3, 4, 5], SetReplacements(SETS)
+    text, moves = [3, 4, 5, 3, 4, 5], SETS
     held = [
         aims([text]),
         aims([text], key=bytes(32)),
@@ -143,7 +143,7 @@ def test_draws_depend_on_key_premise_and_text(mechanism):
     np.testing.assert_array_equal(beside.positions, found[0].positions)
     np.testing.assert_array_equal(beside.words, found[0].words)
     for source in (SETS, mechanism):
-        short, long = (draw_mutations(make_replacements(source), aims([[3, 4], [5]]), count, 1) for count in (7, 19))
+        short, long = (draw_mutations(source, aims([[3, 4], [5]]), count, 1) for count in (7, 19))
         for few, many in zip(short, long, strict=True):
             np.testing.assert_array_equal(few.positions, many.positions[:7])
             np.testing.assert_array_equal(few.words, many.words[:7])
@@ -190,7 +190,7 @@ def test_each_word_comes_from_either_parent():
 def test_best_text_lives_on():
     """Only the best text is bred from, while all else is far worse, until a better child takes its place."""
     text = np.arange(12, dtype=np.int32)
-    (changes,) = draw_mutations(SetReplacements(WIDE), aims([text]), 8 + 5 * 7, 1)
+    (changes,) = draw_mutations(WIDE, aims([text]), 8 + 5 * 7, 1)
     search = _search_genetic(text, changes, coins(), 8)
     elite = next(search)[3]
     children = search.send(np.where(np.arange(8) == 3, 0.5, 900.0))

@@ -9,14 +9,10 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.models.text.networks import PRIVATE_TEXT_NETWORKS, TEXT_NETWORKS, base, projected
-from deniable.models.text.networks.attention import DecomposableAttention
-from deniable.models.text.networks.bag_of_words import BagOfWords, PairedBagOfWords
-from deniable.models.text.networks.base import make_text_batch, pad_texts, process_in_slices
-from deniable.models.text.networks.convolutional import ConvolutionalNetwork
-from deniable.models.text.networks.fasttext import EmbeddingMean, FastText
-from deniable.models.text.networks.frozen_mean import FrozenMean, standardise_vectors
-from deniable.models.text.networks.projected import Projection
+from deniable.models.text.networks import PRIVATE_TEXT_NETWORKS, TEXT_NETWORKS, base
+from deniable.models.text.networks.base import Projection, make_text_batch, pad_texts, process_in_slices
+from deniable.models.text.networks.jia import BagOfWords, ConvolutionalNetwork, DecomposableAttention, PairedBagOfWords
+from deniable.models.text.networks.means import EmbeddingMean, FastText, FrozenMean, standardise_vectors
 from tests.models.text.samples import documents as make_documents
 from tests.models.text.samples import join, versions
 from tests.models.text.samples import sets as make_sets
@@ -220,7 +216,7 @@ class TestLogits:
         expected = made(make_text_batch(many)).detach().numpy()
         made.rng = torch.Generator().manual_seed(0)
         for limit in (10**6, 20):
-            monkeypatch.setattr(projected, "_WORDS_PER_BATCH", limit)
+            monkeypatch.setattr(base, "_WORDS_PER_BATCH", limit)
             monkeypatch.setattr(base, "_MIN_WORDS_FOR_THREADS", limit)
             found = made.train().make_scorer(held)(many.texts, rows)
             assert found.dtype == np.float32
@@ -289,7 +285,7 @@ def test_vectors_are_frozen_and_not_saved():
     made, held = network(FrozenMean), documents(FrozenMean)
     assert {name for name, _ in made.named_parameters()} == {"net.output.weight", "net.output.bias"}
     assert {*made.state_dict()} == {"net.output.weight", "net.output.bias"}
-    means = made.average_vectors(
+    means = made.net.embeddings(
         torch.from_numpy(held.texts.words.astype(np.int64)), torch.from_numpy(held.texts.offsets[:-1])
     )
     torch.testing.assert_close(made.net.output(means), made(make_text_batch(held)))

@@ -7,13 +7,14 @@ import pytest
 import torch
 
 import deniable as dn
+from deniable.models.text.options import PrivateTextOptions
 from deniable.models.text.private_training import (
     EMPTY_LABEL,
     Checkpoint,
-    PrivateTextOptions,
     choose_learning_rate,
     fill_places,
     fit_private_text_model,
+    plan_private_training,
 )
 from tests.models.text.samples import documents, join
 from tests.refusals import refuses
@@ -114,7 +115,7 @@ def test_an_interrupted_run_ends_the_same(words_space, reviews, model, tmp_path)
 
     One key never makes the noise of two runs: other records or options are refused, and runs without a key share none.
     """
-    checkpoint = Checkpoint(tmp_path / "c", {}, interval=3)
+    checkpoint = Checkpoint(tmp_path / "c", interval=3)
 
     def stop(done, total, loss):  # noqa: ARG001 - as progress is called
         if done == 7:
@@ -136,12 +137,12 @@ def test_an_interrupted_run_ends_the_same(words_space, reviews, model, tmp_path)
 @pytest.mark.deep
 def test_the_schedule_follows_from_declared_numbers():
     """Batch, steps and learning rate are functions of places, budget and dimensions."""
-    settings = PrivateTextOptions(1.0, 1e-5, 8_192).plan_settings(50)
+    settings = plan_private_training(PrivateTextOptions(1.0, 1e-5, 8_192), 50)
     assert (settings.plan.rate, settings.plan.steps, settings.learning_rate) == (0.5, 60, 4.0)
-    small = PrivateTextOptions(1.0, 1e-5, 500).plan_settings(300)
+    small = plan_private_training(PrivateTextOptions(1.0, 1e-5, 500), 300)
     assert small.plan.rate == 1.0
     assert small.learning_rate == pytest.approx(500 / (2 * small.plan.noise_multiplier * 300**0.5))
-    assert PrivateTextOptions(1.0, 1e-5, 100, batch_size=30, epochs=2).plan_settings(5).plan.steps == 7
+    assert plan_private_training(PrivateTextOptions(1.0, 1e-5, 100, batch_size=30, epochs=2), 5).plan.steps == 7
     assert choose_learning_rate(dn.TrainingPlan("poisson", 10**9, 10**9, 1, 1.0, 1.0), 4) == 4.0
 
 

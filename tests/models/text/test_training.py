@@ -8,14 +8,8 @@ from torch.nn import functional
 
 import deniable as dn
 from deniable.models.text import training
-from deniable.models.text.training import (
-    TextTrainingOptions,
-    augment_documents,
-    compute_ibp_loss,
-    make_text_batch,
-    make_text_training_options,
-    prepare_text_run,
-)
+from deniable.models.text.options import TextTrainingOptions, make_text_training_options
+from deniable.models.text.training import augment_documents, compute_ibp_loss, make_text_batch, prepare_text_run
 from tests.models.text.samples import documents, versions
 from tests.refusals import refuses
 

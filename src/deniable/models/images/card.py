@@ -2,7 +2,7 @@
 
 import dataclasses
 
-from deniable.core.guarantees import PROVED_IDEAL, is_proved, limit_status
+from deniable.core.guarantees import PROVED_IDEAL, is_proved
 from deniable.core.numbers import format_exact
 from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.learning.card import build_card, describe_data, describe_protection, make_share_fact
@@ -37,50 +37,18 @@ def build_image_card(
         accuracy: on the test images.
         curve: of certified accuracy on test images; None for a model without a certificate.
     """
-    public_seed = model.facts.get("seed") is not None
-    accounting = {name: value for name, value in model.facts.items() if name not in _OTHER_FACTS}
-    return build_card(
-        model.trainer,
-        "an image model",
-        model_facts=(),
-        sections=(
-            Section("training records", _describe_protection(model, public_seed=public_seed)),
-            Section("accounting", make_facts(accounting)),
-            Section("options", make_facts(model.facts.get("options", {}))),
-            describe_data(commitment, *_list_data_facts(data)),
-            Section("", (make_share_fact("clean accuracy", accuracy, "on the test images"),)),
-            _describe_certificate(model, curve),
-        ),
-        not_protected=[*_list_unproved(model, public_seed=public_seed), *_NOT_PROTECTED, *_list_undeclared(data)],
-    )
-
-
-def _list_unproved(model: ImageModel, *, public_seed: bool) -> list[str]:
-    """Return the line about what no proof protects of the training records."""
-    guarantee, verdict = model.guarantee, model.verdict
-    status = None if guarantee is None or verdict is None else limit_status(guarantee, verdict).status
-    if status is None or not is_proved(status) or public_seed:
-        return ["the training images: no guarantee about them holds by proof"]
-    return [_FLOATING_POINT] if status == PROVED_IDEAL else []
-
-
-def _list_undeclared(data: ImageDataset) -> list[str]:
-    """Return the line about classes that nobody declared."""
-    return [] if data.declaration.classes is not None else [_UNDECLARED_CLASSES]
-
-
-def _describe_protection(model: ImageModel, *, public_seed: bool) -> tuple[Fact, ...]:
-    """Return what is claimed of the training records, and the verdict."""
-    guarantee = model.guarantee
-    if public_seed and guarantee is not None and is_proved(guarantee.status):
-        return (Fact("guarantee", "none"), Fact("status", PUBLIC_SEED_STATUS))
-    return describe_protection(guarantee, model.verdict)
-
-
-def _list_data_facts(data: ImageDataset) -> tuple[Fact, ...]:
-    is_declared = data.declaration.classes is not None
-    shape = list(data.train.pixels.shape[1:])
-    return (
+    guarantee, not_protected = model.guarantee, [*_NOT_PROTECTED]
+    protection, is_public = describe_protection(guarantee, model.verdict), model.facts.get("seed") is not None
+    if guarantee is None or not is_proved(guarantee.status) or is_public:
+        not_protected.insert(0, "the training images: no guarantee about them holds by proof")
+    elif guarantee.status == PROVED_IDEAL:
+        not_protected.insert(0, _FLOATING_POINT)
+    if guarantee is not None and is_proved(guarantee.status) and is_public:
+        protection = (Fact("guarantee", "none"), Fact("status", PUBLIC_SEED_STATUS))
+    is_declared, shape = data.declaration.classes is not None, list(data.train.pixels.shape[1:])
+    if not is_declared:
+        not_protected.append(_UNDECLARED_CLASSES)
+    data_facts = (
         Fact("name", data.name),
         Fact("read as", data.note),
         Fact("training images", len(data.train), text=f"{len(data.train):,}"),
@@ -89,13 +57,26 @@ def _list_data_facts(data: ImageDataset) -> tuple[Fact, ...]:
         Fact("classes", list(data.classes), text=f"{len(data.classes)}: {', '.join(data.classes)}"),
         Fact("classes declared", is_declared, text="yes" if is_declared else "no: taken from the training images"),
     )
+    accounting = {name: value for name, value in model.facts.items() if name not in _OTHER_FACTS}
+    return build_card(
+        model.trainer,
+        "an image model",
+        model_facts=(),
+        sections=(
+            Section("training records", protection),
+            Section("accounting", make_facts(accounting)),
+            Section("options", make_facts(model.facts.get("options", {}))),
+            describe_data(commitment, *data_facts),
+            Section("", (make_share_fact("clean accuracy", accuracy, "on the test images"),)),
+            Section("", (Fact("certificate", None),)) if curve is None else _describe_certificate(curve),
+        ),
+        not_protected=not_protected,
+    )
 
 
-def _describe_certificate(model: ImageModel, curve: CertifiedAccuracyCurve | None) -> Section:
+def _describe_certificate(curve: CertifiedAccuracyCurve) -> Section:
     """Return what is certified of the predictions."""
-    certificate = model.certificate
-    if certificate is None or curve is None:
-        return Section("", (Fact("certificate", None),))
+    certificate = curve.certificate
     points = list(zip(curve.radii, curve.accuracy, strict=True))
     radius_lines = "; ".join(
         f"{accuracy.format_percent()} beyond {format_exact(radius)}" for radius, accuracy in points

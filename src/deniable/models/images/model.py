@@ -7,10 +7,16 @@ import torch
 from torch import Tensor
 
 from deniable.core.errors import InputError
-from deniable.core.guarantees import Guarantee, Verdict
+from deniable.core.guarantees import Guarantee, Verdict, limit_status
 from deniable.learning.artifact import Artifact, check_weight_shapes, load_weights, reraise_corrupt_file
 from deniable.measure.intervals import Estimate, estimate_share
-from deniable.models.images.certificates import encode_choices, rebuild_certificate
+from deniable.models.images import pixeldp  # noqa: F401 - its certificate can then be read
+from deniable.models.images.certificates import (
+    DecisionRule,
+    RobustnessCertificate,
+    encode_choices,
+    rebuild_certificate,
+)
 from deniable.models.images.dataset import DataDeclaration, LabelledImages
 from deniable.models.images.networks import (
     ImageArchitecture,
@@ -19,8 +25,7 @@ from deniable.models.images.networks import (
     NoisePlace,
     compute_noisy_scores,
 )
-from deniable.models.images.robustness import DecisionRule, RobustnessCertificate
-from deniable.models.shared.tally import ImageScorer
+from deniable.models.tally import ImageScorer
 
 IMAGE_MODEL_KIND = "image model"
 _PREDICTION_BATCH = 1_000
@@ -33,25 +38,31 @@ class ImageModel:
     """A classifier of images.
 
     Attributes:
-        trainer: how it was trained, one of `deniable.registry.trainers.IMAGE_TRAINERS`.
-        architecture: of the network.
+        trainer: how it was trained, one of `deniable.registry.IMAGE_TRAINERS`.
         network: with its weights, in evaluation mode.
         noises: what it adds at every call; none for a deterministic model.
-        guarantee: of the training records; None where nothing is claimed, and for a model that was read from a file,
-            which cannot show how it was trained.
-        verdict: on that claim.
+        verdict: on what is claimed of the training records; None where nothing is claimed, and for a model that was
+            read from a file, which cannot show how it was trained.
         certificate: of its predictions; None where nothing is claimed.
         facts: about the run, as JSON holds them; they go into the model card. Of a file they are what it states.
     """
 
     trainer: str
-    architecture: ImageArchitecture
     network: ImageNetwork
-    noises: tuple[NetworkNoise, ...]
-    guarantee: Guarantee | None
-    verdict: Verdict | None
-    certificate: RobustnessCertificate | None
-    facts: dict[str, Any]
+    noises: tuple[NetworkNoise, ...] = ()
+    verdict: Verdict | None = None
+    certificate: RobustnessCertificate | None = None
+    facts: dict[str, Any] = dataclasses.field(default_factory=dict)
+
+    @property
+    def architecture(self) -> ImageArchitecture:
+        """The architecture of the network."""
+        return self.network.architecture
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is claimed of the training records, with the status of its verdict; None where nothing is claimed."""
+        return None if self.verdict is None else limit_status(self.verdict.guarantee, self.verdict)
 
     @property
     def declaration(self) -> DataDeclaration:
@@ -99,14 +110,10 @@ def predict_classes(scores: ImageScorer, images: Tensor, draws: int, decision_ru
             totals: Tensor | float = 0.0
             for _ in range(draws):
                 logits = scores(batch)
-                totals = totals + (logits.softmax(1) if decision_rule == "softmax" else _count_votes(logits))
+                votes = torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
+                totals = totals + (logits.softmax(1) if decision_rule == "softmax" else votes)
             predictions.append(torch.as_tensor(totals).argmax(1))
     return torch.cat(predictions)
-
-
-def _count_votes(logits: Tensor) -> Tensor:
-    """Return (b, K), 1 for the highest score of each image and 0 for the others."""
-    return torch.zeros_like(logits).scatter_(1, logits.argmax(1, keepdim=True), 1.0)
 
 
 def measure_image_accuracy(model: ImageModel, images: LabelledImages, draws: int = 32) -> Estimate:
@@ -116,54 +123,36 @@ def measure_image_accuracy(model: ImageModel, images: LabelledImages, draws: int
 
 
 def restore_image_model(artifact: Artifact) -> ImageModel:
-    """Rebuild a model from what its file holds; `deniable.registry.models.load_image_model` reads the file.
+    """Rebuild a model from what its file holds; `deniable.registry.load_image_model` reads the file.
 
     Raises:
         InputError: the file is damaged.
     """
     with reraise_corrupt_file(artifact.path):
-        model = _decode_image_model(artifact)
+        content = artifact.configuration
+        fields = content["architecture"]
+        architecture = ImageArchitecture(**{**fields, "shape": tuple(fields["shape"])})
+        if min(*architecture.shape, architecture.classes) < 1:
+            raise InputError("a size below 1")
+        if len(content["noises"]) > len(get_args(NoisePlace)):  # each is checked by a pass through the first layer
+            raise InputError("more noises than places for them")
+        weights = {name: weight for name, weight in artifact.weights.items() if not name.startswith(_NOISE_PREFIX)}
+        check_weight_shapes(lambda: architecture.build(0), weights)
+        network = architecture.build(0)
+        load_weights(network, weights)
+        noises = []
+        for number, noise in enumerate(content["noises"]):
+            name, bounds = f"{_NOISE_PREFIX}{number}", noise["bounds"]
+            bounds = None if bounds is None else (float(bounds[0]), float(bounds[1]))
+            tensors = artifact.weights[f"{name}.scale"], artifact.weights.get(f"{name}.offset")
+            noises.append(NetworkNoise(noise["place"], noise["law"], *tensors, bounds))
+            noises[-1].check(network, architecture.shape)
+        model = ImageModel(str(content["trainer"]), network, (*noises,), facts=artifact.facts)
+        if content["certificate"] is not None:
+            parts = content["certificate"], network, architecture.shape, model.noises
+            model = dataclasses.replace(model, certificate=rebuild_certificate(*parts))
         _ = model.declaration  # readable, or the model is damaged
         names = model.facts.get("classes")
         if names is not None and not (isinstance(names, list) and all(isinstance(name, str) for name in names)):
             raise InputError("classes that are not a list of names")
     return model
-
-
-def _decode_image_model(artifact: Artifact) -> ImageModel:
-    content = artifact.configuration
-    architecture_fields = content["architecture"]
-    architecture = ImageArchitecture(**{**architecture_fields, "shape": tuple(architecture_fields["shape"])})
-    if min(*architecture.shape, architecture.classes) < 1:
-        raise InputError("a size below 1")
-    if len(content["noises"]) > len(get_args(NoisePlace)):  # each is checked by a pass through the first layer
-        raise InputError("more noises than places for them")
-    weights = {name: weight for name, weight in artifact.weights.items() if not name.startswith(_NOISE_PREFIX)}
-    check_weight_shapes(lambda: architecture.build(0), weights)
-    network = architecture.build(0)
-    load_weights(network, weights)
-    noises = tuple(_decode_noise(f"{_NOISE_PREFIX}{n}", noise, artifact) for n, noise in enumerate(content["noises"]))
-    for noise in noises:
-        noise.check(network, architecture.shape)
-    choices = content["certificate"]
-    return ImageModel(
-        trainer=str(content["trainer"]),
-        architecture=architecture,
-        network=network,
-        noises=noises,
-        guarantee=None,
-        verdict=None,
-        certificate=None if choices is None else rebuild_certificate(choices, network, architecture.shape, noises),
-        facts=artifact.facts,
-    )
-
-
-def _decode_noise(name: str, content: dict[str, Any], artifact: Artifact) -> NetworkNoise:
-    bounds = content["bounds"]
-    return NetworkNoise(
-        place=content["place"],
-        law=content["law"],
-        scale=artifact.weights[f"{name}.scale"],
-        offset=artifact.weights.get(f"{name}.offset"),
-        bounds=None if bounds is None else (float(bounds[0]), float(bounds[1])),
-    )

@@ -1,7 +1,6 @@
 """Networks of image classifiers, and the noise that robust models add to the image or after the first layer."""
 
 import dataclasses
-import math
 from collections.abc import Callable
 from typing import Literal, get_args
 
@@ -10,6 +9,7 @@ from torch import Tensor, nn
 
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.learning.loop import build_with_seed
+from deniable.models.images.options import NetworkNoiseLaw
 
 ImageShape = tuple[int, ...]
 """Of an image: channels, height and width."""
@@ -19,13 +19,14 @@ class ImageNetwork(nn.Module):
     """A classifier with a place for noise after its first linear layer; noise on the image is added by the caller.
 
     Args:
+        architecture: that it was built by.
         first: the first linear layer, from (b, channels, height, width) to (b, maps, height', width').
         rest: from there to logits (b, K).
     """
 
-    def __init__(self, first: nn.Conv2d, rest: nn.Sequential) -> None:
+    def __init__(self, architecture: "ImageArchitecture", first: nn.Conv2d, rest: nn.Sequential) -> None:
         super().__init__()
-        self.first, self.rest = first, rest
+        self.architecture, self.first, self.rest = architecture, first, rest
 
     def forward(self, images: Tensor, first_layer_noise: Tensor | None = None) -> Tensor:
         """Return logits (b, K).
@@ -73,25 +74,16 @@ def build_small_network(architecture: ImageArchitecture) -> ImageNetwork:
 
     Few parameters need little noise, and tanh keeps the gradients of examples at similar norms.
     """
-    channels, *_ = architecture.shape
     maps, second_maps = _scale_sizes(architecture, 16, 32)
-    hidden_units = _get_hidden_size(architecture, 32)
-    first = nn.Conv2d(channels, maps, 8, stride=2, padding=3)  # 28 x 28 -> 14 x 14
+    first = nn.Conv2d(architecture.shape[0], maps, 8, stride=2, padding=3)  # 28 x 28 -> 14 x 14
     body = [
         nn.Tanh(),
         nn.MaxPool2d(2, 1),  # -> 13 x 13
         nn.Conv2d(maps, second_maps, 4, stride=2),  # -> 5 x 5
         nn.Tanh(),
         nn.MaxPool2d(2, 1),  # -> 4 x 4
-        nn.Flatten(),
     ]
-    features = _count_features(architecture, first, body)
-    return ImageNetwork(
-        first,
-        nn.Sequential(
-            *body, nn.Linear(features, hidden_units), nn.Tanh(), nn.Linear(hidden_units, architecture.classes)
-        ),
-    )
+    return _finish_network(architecture, first, body, 32, is_normalised=False)
 
 
 def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
@@ -100,25 +92,16 @@ def build_dpal_mnist_network(architecture: ImageArchitecture) -> ImageNetwork:
     The strides of 2 follow from the paper's sensitivity, in which a feature map has 14^2 neurons. The last hidden
     layer is bounded in [-1, 1], as Lemma 4 needs.
     """
-    channels, *_ = architecture.shape
     maps, second_maps = _scale_sizes(architecture, 32, 64)
-    hidden_units = _get_hidden_size(architecture, 256)
-    first = nn.Conv2d(channels, maps, 5, stride=2, padding=2)  # 28 x 28 -> 14 x 14
+    first = nn.Conv2d(architecture.shape[0], maps, 5, stride=2, padding=2)  # 28 x 28 -> 14 x 14
     body = [
         nn.ReLU(),
-        *_build_normalization(architecture, nn.BatchNorm2d, maps),
+        *([nn.BatchNorm2d(maps)] if architecture.normalised else []),
         nn.AvgPool2d(2),  # -> 7 x 7
         nn.Conv2d(maps, second_maps, 5, stride=2, padding=2),  # -> 4 x 4
         nn.ReLU(),
-        nn.Flatten(),
     ]
-    features = _count_features(architecture, first, body)
-    head = [
-        nn.Linear(features, hidden_units),
-        *_build_normalization(architecture, nn.BatchNorm1d, hidden_units),
-        nn.Tanh(),
-    ]
-    return ImageNetwork(first, nn.Sequential(*body, *head, nn.Linear(hidden_units, architecture.classes)))
+    return _finish_network(architecture, first, body, 256, is_normalised=architecture.normalised)
 
 
 def build_dpal_cifar10_network(architecture: ImageArchitecture) -> ImageNetwork:
@@ -127,27 +110,18 @@ def build_dpal_cifar10_network(architecture: ImageArchitecture) -> ImageNetwork:
     The first layer's patches are 4 x 4, the others' 5 x 5; images are cropped to 28 x 28, for which the paper's
     sensitivity 3 (14^2 + 2) 16 is made.
     """
-    channels, *_ = architecture.shape
     maps, second_maps, third_maps = _scale_sizes(architecture, 128, 128, 256)
-    hidden_units = _get_hidden_size(architecture, 256)
-    first = nn.Conv2d(channels, maps, 4, stride=2, padding=1)  # 28 x 28 -> 14 x 14
+    first = nn.Conv2d(architecture.shape[0], maps, 4, stride=2, padding=1)  # 28 x 28 -> 14 x 14
     body = [
         nn.ReLU(),
-        *_build_normalization(architecture, nn.BatchNorm2d, maps),
+        *([nn.BatchNorm2d(maps)] if architecture.normalised else []),
         nn.AvgPool2d(2),  # -> 7 x 7
         nn.Conv2d(maps, second_maps, 5, padding=2),
         nn.ReLU(),
         nn.Conv2d(second_maps, third_maps, 5, stride=2, padding=2),  # -> 4 x 4
         nn.ReLU(),
-        nn.Flatten(),
     ]
-    features = _count_features(architecture, first, body)
-    head = [
-        nn.Linear(features, hidden_units),
-        *_build_normalization(architecture, nn.BatchNorm1d, hidden_units),
-        nn.Tanh(),
-    ]
-    return ImageNetwork(first, nn.Sequential(*body, *head, nn.Linear(hidden_units, architecture.classes)))
+    return _finish_network(architecture, first, body, 256, is_normalised=architecture.normalised)
 
 
 IMAGE_NETWORKS: dict[str, Callable[[ImageArchitecture], ImageNetwork]] = {
@@ -170,31 +144,29 @@ def _scale_sizes(architecture: ImageArchitecture, *full: int) -> list[int]:
     return [max(1, round(architecture.width * size)) for size in full]
 
 
-def _get_hidden_size(architecture: ImageArchitecture, full: int) -> int:
-    """Return the units of the last hidden layer."""
-    return architecture.hidden or _scale_sizes(architecture, full)[0]
+def _finish_network(
+    architecture: ImageArchitecture, first: nn.Conv2d, body: list[nn.Module], hidden: int, *, is_normalised: bool
+) -> ImageNetwork:
+    """Return a network of convolutions and one hidden layer, of ``hidden`` units at full width, ended by tanh.
 
-
-def _build_normalization(architecture: ImageArchitecture, layer: type[nn.Module], size: int) -> list[nn.Module]:
-    return [layer(size)] if architecture.normalised else []
-
-
-def _count_features(architecture: ImageArchitecture, first: nn.Module, body: list[nn.Module]) -> int:
-    """Return how many numbers come out of the convolutions for one image."""
-    with torch.no_grad():
-        try:
-            shape = nn.Sequential(first, *body).eval()(torch.zeros(1, *architecture.shape)).shape
-        except RuntimeError:
-            _, height, width = architecture.shape
-            raise InputError(
-                f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: "
-                "enlarge or pad them."
-            ) from None
-    return math.prod(shape[1:])
+    Raises:
+        InputError: images that the convolutions do not take.
+    """
+    body = [*body, nn.Flatten()]
+    try:
+        with torch.no_grad():
+            features = nn.Sequential(first, *body).eval()(torch.zeros(1, *architecture.shape)).shape[1]
+    except RuntimeError:
+        _, height, width = architecture.shape
+        raise InputError(
+            f"The network {architecture.name} takes larger images. Got {height} x {width} pixels: enlarge or pad them."
+        ) from None
+    units = architecture.hidden or _scale_sizes(architecture, hidden)[0]
+    head = [nn.Linear(features, units), *([nn.BatchNorm1d(units)] if is_normalised else []), nn.Tanh()]
+    return ImageNetwork(architecture, first, nn.Sequential(*body, *head, nn.Linear(units, architecture.classes)))
 
 
 NoisePlace = Literal["input", "first layer"]
-NetworkNoiseLaw = Literal["gaussian", "laplace"]
 
 
 @dataclasses.dataclass(frozen=True)
@@ -221,7 +193,10 @@ class NetworkNoise:
         if self.law == "gaussian":
             noise = torch.randn(shape, generator=generator, device=device)
         else:
-            noise = _draw_laplace(shape, generator)
+            # By the inverse of the distribution: several times as fast as exponentials. Uniform numbers of 24 bits may
+            # be 0: half a step further neither end is reached. None lies beyond 17, where a chance of 6e-8 is missing.
+            centred = torch.rand(shape, generator=generator, device=device).sub_(0.5).add_(2.0**-25)
+            noise = centred.abs().mul_(-2).log1p_().neg_().copysign_(centred)
         noise = noise * self.scale.to(device)
         return noise if self.offset is None else noise + self.offset.to(device)
 
@@ -262,16 +237,6 @@ def get_only_noise(noises: tuple[NetworkNoise, ...], place: NoisePlace, law: Net
     return noises[0]
 
 
-def _draw_laplace(shape: torch.Size, generator: torch.Generator) -> Tensor:
-    """Return Laplace numbers of scale 1, by the inverse of their distribution: several times as fast as exponentials.
-
-    Uniform numbers of 24 bits may be 0: half a step further neither end is reached, and no Laplace number is infinite.
-    None lies beyond 17, where a chance of 6e-8 is missing.
-    """
-    centred = torch.rand(shape, generator=generator, device=generator.device).sub_(0.5).add_(2.0**-25)
-    return centred.abs().mul_(-2).log1p_().neg_().copysign_(centred)
-
-
 def compute_noisy_scores(
     network: ImageNetwork, images: Tensor, noises: tuple[NetworkNoise, ...], generator: torch.Generator
 ) -> Tensor:
@@ -289,8 +254,6 @@ def compute_noisy_scores(
 
 def get_first_layer_shape(network: ImageNetwork, images: Tensor) -> torch.Size:
     """Return the shape (b, maps, height', width') of the first layer's output."""
-    with torch.no_grad():
-        output = network.first.forward(
-            torch.zeros_like(images[:1])
-        )  # without the hooks that record passes for per-example gradients
+    with torch.no_grad():  # without the hooks that record passes for per-example gradients
+        output = network.first.forward(torch.zeros_like(images[:1]))
     return torch.Size((len(images), *output.shape[1:]))

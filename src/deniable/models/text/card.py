@@ -6,8 +6,8 @@ from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.learning.card import NO_GUARANTEE, build_card, describe_data, describe_protection, make_share_fact
 from deniable.measure.intervals import Estimate, estimate_share
 from deniable.models.text.documents import Documents
-from deniable.models.text.model import TextModel, describe_source
-from deniable.models.text.substitutions import SubstituteSource
+from deniable.models.text.model import TextModel
+from deniable.models.text.substitutions import SubstituteSource, describe_source
 from deniable.text.release_certificate import CHOICE_DISCLOSURE, CHOSEN_FROM_DATA
 
 _NOT_PROTECTED = (
@@ -51,7 +51,12 @@ def build_text_card(
             substitution sets were given.
         source: the sets or the mechanism of the training.
     """
-    options = model.facts["options"]
+    options, certified_accuracy = model.facts["options"], Fact("certified accuracy", None)
+    if certified_count is not None and source is not None:
+        share, sets = estimate_share(certified_count, len(test)), describe_source(source)
+        value = {"substitutions": sets, **dataclasses.asdict(share)}
+        text = f"{share.format_percent()}, with {sets}"
+        certified_accuracy = Fact("certified accuracy", value, _CERTIFIED_NOTE, text)
     return build_card(
         model.name,
         f"a classifier of {'pairs of texts' if model.pairs else 'texts'}",
@@ -73,13 +78,7 @@ def build_text_card(
                 Fact("space", model.space_source, "words that it lacks are left out"),
                 Fact("space fingerprint", model.space_fingerprint),
             ),
-            Section(
-                "",
-                (
-                    make_share_fact("clean accuracy", accuracy, "on the test texts"),
-                    _describe_certified_accuracy(certified_count, len(test), source),
-                ),
-            ),
+            Section("", (make_share_fact("clean accuracy", accuracy, "on the test texts"), certified_accuracy)),
         ),
         not_protected=_NOT_PROTECTED,
     )
@@ -113,16 +112,4 @@ def build_private_text_card(model: TextModel, commitment: str) -> Report:
             ),
         ),
         not_protected=[*([CHOICE_DISCLOSURE] if chosen == CHOSEN_FROM_DATA else []), *_NOT_PROTECTED_BY_DP_SGD],
-    )
-
-
-def _describe_certified_accuracy(certified_count: int | None, test_count: int, source: SubstituteSource | None) -> Fact:
-    if certified_count is None or source is None:
-        return Fact("certified accuracy", None)
-    share, sets = estimate_share(certified_count, test_count), describe_source(source)
-    return Fact(
-        "certified accuracy",
-        {"substitutions": sets, **dataclasses.asdict(share)},
-        _CERTIFIED_NOTE,
-        f"{share.format_percent()}, with {sets}",
     )

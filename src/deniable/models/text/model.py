@@ -1,18 +1,17 @@
-"""A trained text classifier: its network, the space whose words it reads, and how it was trained."""
+"""A trained text classifier: its network, the space whose words it reads, and what it predicts."""
 
 import dataclasses
-import hashlib
-from collections.abc import Callable
+from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import Any, Protocol
 
 import numpy as np
 import torch
+from scipy import special
 
-from deniable.core.errors import InputError, make_parameter_error, shorten_text
-from deniable.core.guarantees import Guarantee, Verdict
-from deniable.core.numbers import format_exact
-from deniable.core.randomness import derive_key_from_seed, generate_key
+from deniable.core.arrays import BoolArray, FloatArray
+from deniable.core.errors import InputError, shorten_text
+from deniable.core.guarantees import Guarantee, Verdict, limit_status
 from deniable.learning.artifact import (
     Artifact,
     check_weight_shapes,
@@ -20,18 +19,19 @@ from deniable.learning.artifact import (
     read_artifact,
     reraise_corrupt_file,
 )
-from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
+from deniable.learning.loop import build_with_seed
 from deniable.measure.intervals import Estimate, estimate_share
-from deniable.models.text.documents import Documents, RowIndices
-from deniable.models.text.networks import TEXT_NETWORKS, build_text_network, select_text_network
+from deniable.models.text.documents import Documents, RowIndices, tokenize_texts
+from deniable.models.text.networks import build_text_network, select_text_network
 from deniable.models.text.networks.base import TextNetwork, make_text_batch
-from deniable.models.text.substitutions import SubstituteSource, Substitutions
-from deniable.models.text.training import METHOD_OF_OPTION, TextTrainingOptions, check_documents_fit, prepare_text_run
+from deniable.models.text.substitutions import Substitutions
 from deniable.space import Space
 
 TEXT_MODEL_KIND = "text model"
 _DOCUMENTS_PER_BATCH = 64
 """Documents whose bounds are computed at once."""
+_TEXTS_AT_ONCE = 4096
+"""Texts that are cut into words together."""
 _MAX_SHOWN = 200
 """Characters of what a file says of its space that a message shows."""
 
@@ -44,24 +44,30 @@ class TextModel:
         name: one of `deniable.models.text.networks.TEXT_NETWORKS` or `PRIVATE_TEXT_NETWORKS`.
         network: with its weights, in evaluation mode.
         classes: their names.
-        pairs: whether a document is a premise and a text.
         space_fingerprint: fingerprint of the space.
         space_source: of the space, in words.
         facts: about the run, as JSON holds them; they go into the model card. Of a file they are what it states.
-        guarantee: of the training records; None where nothing is claimed, and for a model that was read from a file,
-            which cannot show how it was trained.
-        verdict: on that claim.
+        verdict: on what is claimed of the training records; None where nothing is claimed, and for a model that was
+            read from a file, which cannot show how it was trained.
     """
 
     name: str
     network: TextNetwork
     classes: tuple[str, ...]
-    pairs: bool
     space_fingerprint: str
     space_source: str
     facts: dict[str, Any]
-    guarantee: Guarantee | None = None
     verdict: Verdict | None = None
+
+    @property
+    def pairs(self) -> bool:
+        """Whether a document is a premise and a text."""
+        return self.network.takes_pairs
+
+    @property
+    def guarantee(self) -> Guarantee | None:
+        """What is claimed of the training records, with the status of its verdict; None where nothing is claimed."""
+        return None if self.verdict is None else limit_status(self.verdict.guarantee, self.verdict)
 
     def to_artifact(self) -> Artifact:
         """Return the model as a file holds it, without the space's own vectors and without what is claimed of it."""
@@ -81,96 +87,39 @@ class TextModel:
         return predictions
 
 
-def fit_text_model(
-    name: str,
-    space: Space,
-    documents: Documents,
-    options: TextTrainingOptions,
-    *,
-    source: SubstituteSource | None = None,
-    seed: int | None = None,
-    checkpoint: Checkpoint | None = None,
-    device: torch.device | None = None,
-    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - ignores progress
-) -> TextModel:
-    """Train a text classifier.
-
-    Args:
-        name: one of `deniable.models.text.networks.TEXT_NETWORKS`.
-        space: whose words it reads.
-        documents: to learn from.
-        options: see `TextTrainingOptions`.
-        source: source of substitutes or copies, see `deniable.models.text.training.prepare_text_run`.
-        seed: public; None for a fresh key.
-        checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
-            everything that the run depends on, whatever its own parameters.
-        device: None for a GPU where there is one.
-        progress: called after every step with the steps done, the total number of steps and the loss.
+def get_space_identity(space: Space) -> tuple[str, str]:
+    """Return the fingerprint and the source of a space, by which the file of a model names it.
 
     Raises:
-        InputError: documents, options or a space that do not fit, or a checkpoint of another run.
-        DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
+        InputError: a space that cannot be named.
     """
-    if name not in TEXT_NETWORKS:
-        # A private network has its own training: this one would claim nothing of the texts that it learns by heart.
-        raise make_parameter_error("a text classifier", "name", f"one of {', '.join(TEXT_NETWORKS)}", name)
     if space.fingerprint is None:
-        raise make_space_error(space)
-    key = generate_key() if seed is None else derive_key_from_seed(seed)
-    options = options.resolve_epochs(len(documents))
-    if checkpoint is not None:
-        checkpoint = checkpoint.bind(
-            {
-                "model": name,
-                "data": documents.fingerprint,
-                "space": space.fingerprint,
-                "drawn from": None if source is None else _fingerprint_source(source),
-                "seed": seed,
-                **dataclasses.asdict(options),
-            }
+        raise InputError(
+            f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
+            f"{space.metric}: use 'euclidean'."
         )
-        key = checkpoint.load_key(key)
-    pairs = documents.premises is not None
-    network = build_with_seed(0, lambda: build_text_network(name, space, len(documents.classes), pairs=pairs)).to(
-        device or choose_device()
-    )
-    run = prepare_text_run(network, documents, options, source, key)
-    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
-    facts = {
-        "options": {
-            name: value
-            for name, value in dataclasses.asdict(options).items()
-            if METHOD_OF_OPTION.get(name, options.method) == options.method
-        },
-        "drawn from": None if source is None or options.method == "normal" else describe_source(source),
-        "seed": seed,
-        "records": len(documents),
-        "steps": run.steps,
-    }
-    return TextModel(name, network.cpu().eval(), documents.classes, pairs, space.fingerprint, space.source, facts)
+    return space.fingerprint, space.source
 
 
-def make_space_error(space: Space) -> InputError:
-    """Return the error about a space that no file of a model can name."""
-    return InputError(
-        f"A model of texts needs a space whose metric has a name, so that its file can name the space. Got "
-        f"{space.metric}: use 'euclidean'."
-    )
-
-
-def describe_source(source: SubstituteSource) -> str:
-    """Return substitutions or a mechanism in words."""
-    if isinstance(source, Substitutions):
-        return source.name
-    return f"{source.name} at {', '.join(f'{name} {format_exact(value)}' for name, value in source.parameters.items())}"
-
-
-def _fingerprint_source(source: SubstituteSource) -> str:
-    """Return a text that differs between any two sources: `describe_source` rounds, and trusts names."""
-    if isinstance(source, Substitutions):
-        shape = repr((source.name, source.choices.shape)).encode()
-        return hashlib.blake2b(shape + source.choices.tobytes(), digest_size=16).hexdigest()
-    return f"{type(source).__qualname__} {source.fingerprint}"
+def check_documents_fit(network: TextNetwork | type[TextNetwork], documents: Documents) -> None:
+    """Raise `InputError` where a network does not take some documents; texts are never truncated."""
+    if network.takes_pairs and documents.premises is None:
+        raise InputError("The model is for pairs of texts: name the column of the premise with --premise.")
+    if not network.takes_pairs and documents.premises is not None:
+        raise InputError("The model is for single texts, not pairs: leave out --premise.")
+    for name, texts in (("text", documents.texts), ("premise", documents.premises)):
+        if texts is None or not len(texts):
+            continue
+        lengths = texts.lengths
+        row = int(lengths.argmax())
+        if lengths[row] > network.max_words:
+            raise InputError(
+                f"The {name} of row {row + 1} has {lengths[row]:,} words, and the model takes {network.max_words:,}: "
+                "split it, or leave it out."
+            )
+        row = int(lengths.argmin())
+        if lengths[row] == 0:
+            raise InputError(f"The {name} of row {row + 1} has no word that the space knows: leave it out.")
 
 
 def measure_text_accuracy(model: TextModel, documents: Documents) -> Estimate:
@@ -183,9 +132,7 @@ def measure_text_accuracy(model: TextModel, documents: Documents) -> Estimate:
     return estimate_share(int((model.predict(documents) == documents.labels).sum()), len(documents))
 
 
-def certify_by_intervals(
-    model: TextModel, documents: Documents, sets: Substitutions
-) -> "np.ndarray[Any, np.dtype[np.bool_]]":
+def certify_by_intervals(model: TextModel, documents: Documents, sets: Substitutions) -> BoolArray:
     """Return (n,) whether each document is right, whatever choices stand for its words (Jia et al. 2019).
 
     Raises:
@@ -200,19 +147,6 @@ def certify_by_intervals(
             is_other_class = torch.arange(margins.shape[1]) != batch.labels[:, None]
             is_certified.append(((margins > 0) | ~is_other_class).all(1).numpy())
     return np.concatenate(is_certified)
-
-
-def load_text_model(path: Path, space: Space) -> TextModel:
-    """Read a text model that `deniable.learning.artifact.save_model` wrote.
-
-    Args:
-        path: of the file.
-        space: that the model was trained on.
-
-    Raises:
-        InputError: no such file, it is no text model, or it was trained on another space.
-    """
-    return restore_text_model(read_artifact(path, TEXT_MODEL_KIND), space)
 
 
 def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
@@ -241,12 +175,78 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
         check_weight_shapes(lambda: kind(vectors, len(classes)), artifact.weights)
         network = build_with_seed(0, lambda: build_text_network(content["network"], space, len(classes), pairs=pairs))
         load_weights(network, artifact.weights)
-        return TextModel(
-            name=content["network"],
-            network=network,
-            classes=classes,
-            pairs=pairs,
-            space_fingerprint=content["space"],
-            space_source=content["source"],
-            facts=artifact.facts,
-        )
+        return TextModel(content["network"], network, classes, content["space"], content["source"], artifact.facts)
+
+
+def load_text_model(path: Path, space: Space) -> TextModel:
+    """Read a text model that `deniable.learning.artifact.save_model` wrote.
+
+    Args:
+        path: of the file.
+        space: that the model was trained on.
+
+    Raises:
+        InputError: no such file, it is no text model, or it was trained on another space.
+    """
+    return restore_text_model(read_artifact(path, TEXT_MODEL_KIND), space)
+
+
+class TextPredictor(Protocol):
+    """A classifier of texts."""
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of its K classes."""
+
+    def predict_probabilities(self, texts: Sequence[str]) -> FloatArray:
+        """Return the probabilities (n, K) of the classes of n texts; NaN for a text that the classifier cannot read."""
+
+    def count_unknown_words(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Return how many words of some texts the classifier does not know, and how many words there are."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SpacePredictor:
+    """A text classifier with the space whose words it reads.
+
+    Attributes:
+        model: trained on this space.
+        space: of the model.
+    """
+
+    model: TextModel
+    space: Space
+
+    @property
+    def classes(self) -> tuple[str, ...]:
+        """Names of the K classes."""
+        return self.model.classes
+
+    def predict_probabilities(self, texts: Sequence[str], premises: Sequence[str] | None = None) -> FloatArray:
+        """Return the probabilities (n, K) of the classes: the softmax of the logits.
+
+        A text without a word of the space, or with more words than the network takes, has NaN: no text is cut.
+
+        Args:
+            texts: n texts.
+            premises: n premises for a classifier of pairs, None for one of single texts.
+        """
+        probabilities = np.full((len(texts), len(self.classes)), np.nan)
+        for start in range(0, len(texts), _TEXTS_AT_ONCE):
+            part = slice(start, start + _TEXTS_AT_ONCE)
+            own = tokenize_texts(self.space, texts[part])
+            before = None if premises is None else tokenize_texts(self.space, premises[part])
+            lengths = np.array([one.texts.lengths for one in (own, before) if one is not None])
+            rows = np.flatnonzero(((lengths > 0) & (lengths <= self.model.network.max_words)).all(axis=0))
+            if len(rows):
+                premise = None if before is None else before.texts.take(rows)
+                labels = np.zeros(len(rows), dtype=np.int64)
+                documents = Documents(own.texts.take(rows), labels, self.classes, premise)
+                logits = self.model.network.make_scorer(documents)(documents.texts, np.arange(len(rows)))
+                probabilities[start + rows] = special.softmax(logits.astype(np.float64), axis=1)
+        return probabilities
+
+    def count_unknown_words(self, texts: Sequence[str]) -> tuple[int, int]:
+        """Return how many words of some texts the space lacks, and how many words there are."""
+        tokenized = tokenize_texts(self.space, texts)
+        return tokenized.unknown_count, tokenized.unknown_count + len(tokenized.texts.words)

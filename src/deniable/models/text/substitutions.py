@@ -17,6 +17,7 @@ import numpy.typing as npt
 
 from deniable.core.archives import limit_reader
 from deniable.core.errors import InputError, shorten_text
+from deniable.core.numbers import format_exact
 from deniable.core.randomness import Streams, derive_stream_start, make_generator
 from deniable.models.text.documents import IndexedTexts, RowIndices, WordIds
 from deniable.space import Space
@@ -40,20 +41,6 @@ class Substitutions:
     name: str
     choices: npt.NDArray[np.int32]
     notes: tuple[str, ...] = ()
-
-    def thin(self, share: float, rng: np.random.Generator) -> "Substitutions":
-        """Return sets that keep each substitute with a probability.
-
-        Args:
-            share: the probability, in [0, 1].
-            rng: of the draws.
-        """
-        word_ids = np.arange(len(self.choices), dtype=np.int32)[:, None]
-        is_kept = (self.choices != word_ids) & (rng.random(self.choices.shape) < share)
-        is_kept[:, 0] = True  # the word itself
-        order = np.argsort(~is_kept, axis=1, kind="stable")
-        choices = np.take_along_axis(np.where(is_kept, self.choices, word_ids), order, axis=1)
-        return Substitutions(f"{share:g} of {self.name}", choices, self.notes)
 
     def choices_of(self, word: int) -> npt.NDArray[np.int32]:
         """Return the distinct choices of a word, itself first."""
@@ -127,26 +114,62 @@ def read_substitute_lists(path: Path) -> tuple[dict[str, list[str]], str]:
     except (ValueError, OSError, EOFError, lzma.LZMAError, zlib.error, RecursionError) as error:
         reason = shorten_text(str(error), 100)
         raise InputError(f"The substitutions {str(path)!r} are not valid JSON: {reason}.") from None
-    _check_substitute_lists(substitute_lists, str(path))
-    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
-    return substitute_lists, f"{path.name} ({digest})"
-
-
-def _check_substitute_lists(substitute_lists: Any, name: str) -> None:  # noqa: ANN401 - any JSON value
-    """Raise `InputError` unless an object is a mapping from words to lists of words."""
     expected = 'an object of word: [substitute, ...], for example {"film": ["movie"]}'
     if not isinstance(substitute_lists, dict) or not substitute_lists:
-        raise InputError(f"The substitutions {name!r} must be {expected}. Got {type(substitute_lists).__name__}.")
+        raise InputError(f"The substitutions {str(path)!r} must be {expected}. Got {type(substitute_lists).__name__}.")
     for word, others in substitute_lists.items():
         if not isinstance(others, list) or not all(isinstance(other, str) for other in others):
             shown = " ".join(repr(others).split())[:50]
-            raise InputError(f"The substitutions {name!r} must be {expected}. Got {shown} for {word!r}.")
+            raise InputError(f"The substitutions {str(path)!r} must be {expected}. Got {shown} for {word!r}.")
+    digest = hashlib.blake2b(content, digest_size=8).hexdigest()
+    return substitute_lists, f"{path.name} ({digest})"
 
 
 SubstituteSource = Substitutions | WordMechanism
 """Source of the word that replaces another: drawn uniformly from its choices, or by a mechanism."""
 MAX_DRAWN_WORDS = 4_000_000
 """Maximum number of words drawn together, but for a longer text: a mechanism computes the law of a word type once."""
+
+
+def describe_source(source: SubstituteSource) -> str:
+    """Return substitutions or a mechanism in words."""
+    if isinstance(source, Substitutions):
+        return source.name
+    return f"{source.name} at {', '.join(f'{name} {format_exact(value)}' for name, value in source.parameters.items())}"
+
+
+def fingerprint_source(source: SubstituteSource) -> str:
+    """Return a text that differs between any two sources: `describe_source` rounds, and trusts names."""
+    if isinstance(source, Substitutions):
+        shape = repr((source.name, source.choices.shape)).encode()
+        return hashlib.blake2b(shape + source.choices.tobytes(), digest_size=16).hexdigest()
+    return f"{type(source).__qualname__} {source.fingerprint}"
+
+
+def find_replaceable_words(source: SubstituteSource, words: WordIds) -> npt.NDArray[np.bool_]:
+    """Return whether each word (N,) can become another one; a mechanism gives every word some probability."""
+    if isinstance(source, Substitutions):
+        replaceable: npt.NDArray[np.bool_] = source.choice_counts[words] > 1
+        return replaceable
+    return np.ones(len(words), dtype=np.bool_)
+
+
+def draw_replacements(
+    source: SubstituteSource, words: WordIds, streams: Streams, workers: int | None, *, is_own_allowed: bool
+) -> WordIds:
+    """Return a draw for each word (N,): one of its choices, all equally likely, or the mechanism's.
+
+    Args:
+        source: of the replacement words.
+        words: (N,) replaceable ones unless their own are allowed.
+        streams: of the draws.
+        workers: threads that draw for a mechanism; the result does not depend on them.
+        is_own_allowed: whether the word itself is one of the choices; a mechanism may always draw it.
+    """
+    if isinstance(source, Substitutions):
+        first = 0 if is_own_allowed else 1
+        return source.choices[words, first + streams.uniform_below(source.choice_counts[words] - first)]
+    return source.draw_words(words, streams, workers)
 
 
 def draw_copies(
@@ -162,10 +185,12 @@ def draw_copies(
         copy_number: of the copy.
     """
     if isinstance(source, Substitutions):
-        chosen_words = [
-            _choose_words(words, row, source, key, copy_number) for words, row in zip(texts, rows.tolist(), strict=True)
-        ]
-        return IndexedTexts(np.concatenate([texts.words[:0], *chosen_words]), texts.offsets)
+        copies = [texts.words[:0]]
+        for words, row in zip(texts, rows.tolist(), strict=True):
+            # The distinct choices of a word come first in its row, itself at the front.
+            indices = make_generator(key, "copy", str(copy_number), str(row)).integers(source.choice_counts[words])
+            copies.append(source.choices[words, indices])
+        return IndexedTexts(np.concatenate(copies), texts.offsets)
     starts = [derive_stream_start(key, "copy", str(copy_number), str(row)) for row in rows.tolist()]
     lengths = texts.lengths.tolist()
     redrawn = np.empty_like(texts.words)
@@ -173,12 +198,3 @@ def draw_copies(
         window = slice(texts.offsets[first], texts.offsets[last])
         redrawn[window] = source.draw_words(texts.words[window], Streams(key, starts[first:last], lengths[first:last]))
     return IndexedTexts(redrawn, texts.offsets)
-
-
-def _choose_words(words: WordIds, row: int, sets: Substitutions, key: bytes, copy_number: int) -> WordIds:
-    """Return one choice of each word, drawn uniformly."""
-    choices, sizes = sets.choices[words], sets.choice_counts[words]
-    indices = make_generator(key, "copy", str(copy_number), str(row)).integers(sizes)
-    # The distinct choices of a word come first in its row, itself at the front.
-    chosen: WordIds = choices[np.arange(len(words)), indices]
-    return chosen

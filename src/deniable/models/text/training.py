@@ -1,99 +1,36 @@
 """Training a text classifier: with the usual loss, with certified bounds, or with perturbed copies of the texts."""
 
 import dataclasses
-from typing import Any
+from collections.abc import Callable
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.errors import InputError, check_count, check_number_within, make_parameter_error
-from deniable.learning.loop import AdamRun, LengthBucketSampler
+from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.randomness import derive_key_from_seed, generate_key
+from deniable.learning.loop import (
+    AdamRun,
+    Checkpoint,
+    LengthBucketSampler,
+    build_with_seed,
+    choose_device,
+    run_training,
+)
 from deniable.models.text.documents import Documents, concatenate_texts
+from deniable.models.text.model import TextModel, check_documents_fit, get_space_identity
+from deniable.models.text.networks import TEXT_NETWORKS, build_text_network
 from deniable.models.text.networks.base import TextBatch, TextNetwork, make_text_batch
-from deniable.models.text.substitutions import SubstituteSource, Substitutions, draw_copies
-
-TEXT_TRAINING_METHODS = ("normal", "ibp", "augmented")
-METHOD_OF_OPTION = {"kappa": "ibp", "ramp": "ibp", "copies": "augmented"}
-"""Options of a single method."""
-_DEFAULTS_OF_MODEL: dict[str, dict[str, Any]] = {"fasttext": {"learning_rate": 1e-2, "weight_decay": 0.0, "clip": None}}
-_DEFAULT_EPOCHS, _MIN_STEPS = 10, 1_000
-_MAX_COUNT = 100_000
-_MIN_VALUE, _MAX_VALUE = 1e-30, 1e30
-"""Range of values, well inside that of float32."""
-
-
-@dataclasses.dataclass(frozen=True)
-class TextTrainingOptions:
-    """Options of a training run; the defaults are those of Jia et al. 2019, section 5.1 and Appendix A.
-
-    Their 10 epochs are 6,000 steps on 20,000 reviews, but too few steps on a small table, which gets more epochs.
-
-    Attributes:
-        method: one of `TEXT_TRAINING_METHODS`.
-        epochs: passes over the documents; None for 10, or for as many as make 1,000 steps where 10 are fewer.
-        batch_size: documents of a step.
-        learning_rate: learning rate of the optimizer.
-        weight_decay: weight decay of the optimizer.
-        clip: l2 norm to which a gradient is clipped; None for no clipping.
-        kappa: weight of the worst-case loss at the end of the ramp.
-        ramp: share of the steps over which kappa and the size of the boxes grow from 0, linearly.
-        copies: perturbed copies of each document, for the method augmented.
-    """
-
-    method: str = "normal"
-    epochs: int | None = None
-    batch_size: int = 32
-    learning_rate: float = 1e-3
-    weight_decay: float = 1e-4
-    clip: float | None = 0.25
-    kappa: float = 0.8
-    ramp: float = 2 / 3
-    copies: int = 4
-
-    def __post_init__(self) -> None:
-        if self.method not in TEXT_TRAINING_METHODS:
-            raise make_parameter_error("training", "method", f"one of {', '.join(TEXT_TRAINING_METHODS)}", self.method)
-        check_number_within("training", "learning_rate", self.learning_rate, _MIN_VALUE, _MAX_VALUE)
-        if self.clip is not None:
-            check_number_within("training", "clip", self.clip, _MIN_VALUE, _MAX_VALUE)
-        for name in ("kappa", "ramp", "weight_decay"):
-            check_number_within("training", name, getattr(self, name), 0, 1)
-        if self.epochs is not None:
-            check_count("training", "epochs", self.epochs, maximum=_MAX_COUNT)
-        for name in ("batch_size", "copies"):
-            check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
-
-    def resolve_epochs(self, documents: int) -> "TextTrainingOptions":
-        """Return the options with the number of epochs over so many documents."""
-        if self.epochs is not None:
-            return self
-        texts_per_document = 1 + self.copies if self.method == "augmented" else 1
-        batches = -(-documents * texts_per_document // self.batch_size)
-        return dataclasses.replace(self, epochs=max(_DEFAULT_EPOCHS, -(-_MIN_STEPS // batches)))
-
-
-def make_text_training_options(model: str, **given: object) -> TextTrainingOptions:
-    """Return the default options of a model, with the given ones in their place.
-
-    FastText learns embeddings, and a batch has no gradient for a word that it lacks: it takes a larger learning rate,
-    and no weight decay, by which Adam would move all such words towards 0 at full speed.
-
-    Args:
-        model: one of `deniable.models.text.networks.TEXT_NETWORKS`.
-        given: fields of `TextTrainingOptions`.
-
-    Raises:
-        InputError: an option of another method, or a bad value.
-    """
-    options = TextTrainingOptions(**{**_DEFAULTS_OF_MODEL.get(model, {}), **given})
-    for name, method in METHOD_OF_OPTION.items():
-        if name in given and options.method != method:
-            raise InputError(
-                f"The {name!r} option belongs to the method {method}, not to {options.method}: leave it out."
-            )
-    return options
+from deniable.models.text.options import METHOD_OF_OPTION, TextTrainingOptions
+from deniable.models.text.substitutions import (
+    SubstituteSource,
+    Substitutions,
+    describe_source,
+    draw_copies,
+    fingerprint_source,
+)
+from deniable.space import Space
 
 
 def prepare_text_run(
@@ -175,22 +112,59 @@ def check_substitute_source(options: TextTrainingOptions, source: SubstituteSour
         raise InputError("The method augmented needs substitutions or a mechanism to draw words from: give one.")
 
 
-def check_documents_fit(network: TextNetwork | type[TextNetwork], documents: Documents) -> None:
-    """Raise `InputError` where a network does not take some documents; texts are never truncated."""
-    if network.takes_pairs and documents.premises is None:
-        raise InputError("The model is for pairs of texts: name the column of the premise with --premise.")
-    if not network.takes_pairs and documents.premises is not None:
-        raise InputError("The model is for single texts, not pairs: leave out --premise.")
-    for name, texts in (("text", documents.texts), ("premise", documents.premises)):
-        if texts is None or not len(texts):
-            continue
-        lengths = texts.lengths
-        row = int(lengths.argmax())
-        if lengths[row] > network.max_words:
-            raise InputError(
-                f"The {name} of row {row + 1} has {lengths[row]:,} words, and the model takes {network.max_words:,}: "
-                "split it, or leave it out."
-            )
-        row = int(lengths.argmin())
-        if lengths[row] == 0:
-            raise InputError(f"The {name} of row {row + 1} has no word that the space knows: leave it out.")
+def fit_text_model(
+    name: str,
+    space: Space,
+    documents: Documents,
+    options: TextTrainingOptions,
+    *,
+    source: SubstituteSource | None = None,
+    seed: int | None = None,
+    checkpoint: Checkpoint | None = None,
+    progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - ignores progress
+) -> TextModel:
+    """Train a text classifier.
+
+    Args:
+        name: one of `deniable.models.text.networks.TEXT_NETWORKS`.
+        space: whose words it reads.
+        documents: to learn from.
+        options: see `TextTrainingOptions`.
+        source: source of substitutes or copies, see `prepare_text_run`.
+        seed: public; None for a fresh key.
+        checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
+            everything that the run depends on.
+        progress: called after every step with the steps done, the total number of steps and the loss.
+
+    Raises:
+        InputError: documents, options or a space that do not fit, or a checkpoint of another run.
+        DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
+    """
+    if name not in TEXT_NETWORKS:
+        # A private network has its own training: this one would claim nothing of the texts that it learns by heart.
+        raise make_parameter_error("a text classifier", "name", f"one of {', '.join(TEXT_NETWORKS)}", name)
+    identity = get_space_identity(space)
+    key = generate_key() if seed is None else derive_key_from_seed(seed)
+    options = options.resolve_epochs(len(documents))
+    if checkpoint is not None:
+        drawn_from = None if source is None else fingerprint_source(source)
+        run_facts = {"model": name, "data": documents.fingerprint, "space": space.fingerprint, "drawn from": drawn_from}
+        checkpoint = checkpoint.bind({**run_facts, "seed": seed, **dataclasses.asdict(options)})
+        key = checkpoint.load_key(key)
+    classes, pairs = len(documents.classes), documents.premises is not None
+    network = build_with_seed(0, lambda: build_text_network(name, space, classes, pairs=pairs))
+    network.to(choose_device())
+    run = prepare_text_run(network, documents, options, source, key)
+    run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
+    facts = {
+        "options": {
+            name: value
+            for name, value in dataclasses.asdict(options).items()
+            if METHOD_OF_OPTION.get(name, options.method) == options.method
+        },
+        "drawn from": None if source is None or options.method == "normal" else describe_source(source),
+        "seed": seed,
+        "records": len(documents),
+        "steps": run.steps,
+    }
+    return TextModel(name, network.cpu().eval(), documents.classes, *identity, facts)

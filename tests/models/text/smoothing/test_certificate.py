@@ -8,17 +8,16 @@ import pytest
 from scipy import stats
 
 import deniable as dn
+from deniable.models.text.smoothing.bounds import compute_replacement_costs
 from deniable.models.text.smoothing.certificate import (
     certify_from_probabilities,
     certify_from_votes,
-    compute_replacement_costs,
     get_certificate_status,
 )
-from tests.models.shared.tallies import make_tally
-from tests.models.text.samples import KEY, all_texts, chances, join, mean_scorer, nearest_sets, sets
+from tests.models.tallies import make_tally
+from tests.models.text.samples import KEY, all_texts, certify_texts, chances, join, mean_scorer, nearest_sets, sets
 from tests.refusals import refuses
 
-certify_texts = dn.texts.certify_texts
 deep = pytest.mark.deep
 KINDS = [dn.CalibratedExponential, *(pytest.param(kind, marks=deep) for kind in (dn.TEM, dn.TightExponential))]
 

@@ -4,15 +4,13 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.models.text.smoothing import costs
-from deniable.models.text.smoothing.costs import (
+from deniable.models.text.smoothing import bounds
+from deniable.models.text.smoothing.bounds import (
     ANY_WORD,
     RENYI_ORDERS,
-    bound_pair_probability,
     compute_replacement_costs,
 )
 from tests.models.text.samples import join, nearest_sets, sets, tables
-from tests.refusals import refuses
 
 HELD = join([[5, 2, 5], [40]])
 KINDS = [
@@ -104,65 +102,9 @@ def test_large_sets_fill_several_blocks(small_space):
 
 def test_many_words_are_compared_by_losses_alone(small_space, monkeypatch):
     """Where all pairs are too many, any word costs its largest loss and no divergence is computed."""
-    monkeypatch.setattr(costs, "_MAX_EXACT_POINTS", 59)
+    monkeypatch.setattr(bounds, "_MAX_EXACT_POINTS", 59)
     found = compute_replacement_costs(dn.TEM(small_space, epsilon=2.0), HELD)
     assert found.divergences is None
     losses, divergences = found.look_up(HELD[0])
     assert divergences is None
     assert losses.tolist() == [found.losses[1], found.losses[0], found.losses[1]]
-
-
-@pytest.fixture(scope="module")
-def subject(small_space):
-    """Return a mechanism over ten words."""
-    return dn.CalibratedExponential(dn.Space(small_space.words[:10], small_space.vectors[:10]), epsilon=0.7)
-
-
-def least(p, q, chance):
-    """Return the least Q(A) with P(A) >= chance, from all outcomes in order of their ratio."""
-    order = np.argsort(q / p)
-    taken = np.clip(chance - np.cumsum(p[order]) + p[order], 0.0, p[order])
-    return float(taken @ (q / p)[order])
-
-
-@pytest.mark.parametrize(("text", "other"), [([3], [7]), ([0, 3], [5, 7]), ([1, 2, 3], [4, 2, 6])])
-def test_pairs_have_the_exact_curve(subject, text, other):
-    """The bound for a pair lies below the exact curve, from all outcomes of all words, by no more than its grid."""
-    matrix = tables(subject)
-    p, q = np.ones(1), np.ones(1)
-    for word, instead in zip(text, other, strict=True):
-        p, q = np.outer(p, matrix[word]).ravel(), np.outer(q, matrix[instead]).ravel()
-    for chance in (0.05, 0.5, 0.99, 0.9999):
-        found = bound_pair_probability(subject, np.array(text), np.array(other), chance)
-        exact = least(p, q, chance)
-        assert found <= exact + 1e-9
-        assert found == pytest.approx(exact, abs=0.005)
-
-
-def bound_by_loss(chance, loss):
-    """Return the least Q(A) of all laws within e^loss of P."""
-    return max(chance * np.exp(-loss), 1 - (1 - chance) * np.exp(loss))
-
-
-def test_bounds_for_sets_are_below_those_of_pairs(subject):
-    """What is certified for any replacement, or for a distance, is no more than what holds for each pair of words."""
-    found = compute_replacement_costs(subject, join([np.arange(10)]))
-    distances = subject.space.distances(np.arange(10))
-    for word, other in ((0, 1), (3, 8), (9, 2)):
-        for chance in (0.3, 0.9, 0.999):
-            pair = bound_pair_probability(subject, np.array([word]), np.array([other]), chance)
-            for loss in (found.losses[word], subject.epsilon * distances[word, other]):
-                assert bound_by_loss(chance, loss) <= pair + 2e-3  # of the grid
-    response = dn.CalibratedExponential(dn.Space(["a", "b"], [[0.0], [1.0]]), epsilon=1.5)
-    for chance in (0.2, 0.7, 0.95):  # randomized response attains the bound by distance
-        pair = bound_pair_probability(response, np.array([0]), np.array([1]), chance)
-        assert pair == pytest.approx(bound_by_loss(chance, 1.5), abs=3e-3)
-
-
-def test_pairs_without_a_bound(subject, small_space):
-    """Equal texts keep the chance; texts of other lengths and mechanisms without tables are refused."""
-    assert bound_pair_probability(subject, np.array([1, 2]), np.array([1, 2]), 0.7) == 0.7
-    with refuses("2 and 1 words"):
-        bound_pair_probability(subject, np.array([1, 2]), np.array([1]), 0.7)
-    with refuses("simulated", kind=dn.NotTractable):
-        bound_pair_probability(dn.MultivariateLaplace(small_space, epsilon=1.0), np.array([1]), np.array([2]), 0.7)

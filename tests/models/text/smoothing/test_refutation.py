@@ -6,11 +6,17 @@ import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.models.text.smoothing.refutation import refute_text_certificates
-from tests.models.text.samples import join, mean_scorer, nearest_sets
+from deniable.models.text.smoothing.refutation import TextCertificateAttack
+from tests.models.text.samples import certify_texts, join, mean_scorer, nearest_sets
 from tests.refusals import refuses
 
-certify_texts = dn.texts.certify_texts
+
+def refute(mechanism, scorer, texts, certificates, *, within, replacements=None, **settings):
+    """Return what attacks within certificates find."""
+    attack = TextCertificateAttack(within, **settings)
+    return attack.refute(mechanism, scorer, texts, certificates, replacements=replacements, key=ATTACKED)
+
+
 CERTIFIED, ATTACKED = bytes([5] * 32), bytes([6] * 32)
 QUICK = {"samples": 2000, "draws": 40, "tries": 10}
 
@@ -61,7 +67,7 @@ def stretched(certificates, **factors):
 
 def test_a_sound_certificate_stands(subject, scorer, short, sound):
     """Attacks inside distances that are certified rightly flip nothing."""
-    found = refute_text_certificates(subject, scorer, short, sound, key=ATTACKED, within="distance", **QUICK)
+    found = refute(subject, scorer, short, sound, within="distance", **QUICK)
     assert found.tested >= 6
     assert not found.is_refuted
     assert found.flips == 0
@@ -70,9 +76,7 @@ def test_a_sound_certificate_stands(subject, scorer, short, sound):
 
 def test_distances_five_times_too_large_are_refuted(subject, scorer, short, sound):
     """A certificate of five times the distance is refuted, by a text inside what it claims."""
-    found = refute_text_certificates(
-        subject, scorer, short, stretched(sound, distance=5), key=ATTACKED, within="distance", **QUICK
-    )
+    found = refute(subject, scorer, short, stretched(sound, distance=5), within="distance", **QUICK)
     assert found.is_refuted
     assert found.flips >= 2
     assert found.p_value < 1e-3
@@ -91,9 +95,7 @@ def test_an_epsilon_that_is_understated_is_refuted(subject, scorer, short):
     """A guarantee of a fifth of the true epsilon gives certificates that are refuted."""
     false = dn.Guarantee.of_words(subject.epsilon / 5, "euclidean", "a false claim")
     claimed = certify_texts(subject, scorer, short, key=CERTIFIED, guarantee=false, estimation=4000)
-    assert refute_text_certificates(
-        subject, scorer, short, claimed, key=ATTACKED, within="distance", **QUICK
-    ).is_refuted
+    assert refute(subject, scorer, short, claimed, within="distance", **QUICK).is_refuted
 
 
 @pytest.mark.parametrize("named", [True, False])
@@ -104,9 +106,7 @@ def test_changes_are_refuted_where_they_are_false(small_space, scorer, held, nam
     right = certify_texts(subject, scorer, held, key=CERTIFIED, replacements=replacements, estimation=4000)
     wrong = dataclasses.replace(right, texts=tuple(dataclasses.replace(one, changes=3) for one in right.texts))
     for certificates, expected in ((right, False), (wrong, True)):
-        found = refute_text_certificates(
-            subject, scorer, held, certificates, key=ATTACKED, within="changes", replacements=replacements, **QUICK
-        )
+        found = refute(subject, scorer, held, certificates, within="changes", replacements=replacements, **QUICK)
         assert found.is_refuted is expected
     assert found.witness.changes <= 3
     if named:
@@ -125,16 +125,14 @@ def test_the_classifier_is_told_which_document_is_attacked(subject, short, sound
     only = dataclasses.replace(
         sound, texts=tuple(dataclasses.replace(one, label=0 if at == 5 else None) for at, one in enumerate(sound.texts))
     )
-    refute_text_certificates(
-        subject, watched, short, only, key=ATTACKED, within="distance", samples=4, draws=2, tries=1
-    )
+    refute(subject, watched, short, only, within="distance", samples=4, draws=2, tries=1)
     assert seen == {(1, 5)}
 
 
 def test_nothing_certified_is_nothing_to_refute(subject, scorer, short, sound):
     """Where every text abstains nothing is tested."""
     none = dataclasses.replace(sound, texts=tuple(dataclasses.replace(one, label=None) for one in sound.texts))
-    found = refute_text_certificates(subject, scorer, short, none, key=ATTACKED, within="distance")
+    found = refute(subject, scorer, short, none, within="distance")
     assert (found.is_refuted, found.tested, found.witness) == (False, 0, None)
 
 
@@ -143,8 +141,8 @@ def test_nothing_certified_is_nothing_to_refute(subject, scorer, short, sound):
 )
 def test_what_cannot_be_refuted(subject, scorer, short, sound, change, value):
     """Levels, kinds and counts outside their domains, and certificates of other texts, are refused."""
-    given = {"key": ATTACKED, "within": "distance"}
+    given = {"within": "distance"}
     with refuses(value):
-        refute_text_certificates(subject, scorer, short, sound, **{**given, **change})
+        refute(subject, scorer, short, sound, **{**given, **change})
     with refuses("2 texts"):
-        refute_text_certificates(subject, scorer, short.take(np.arange(2)), sound, **given)
+        refute(subject, scorer, short.take(np.arange(2)), sound, **given)

@@ -5,7 +5,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
-from tests.models.text.samples import KEY, join, mean_scorer, tables
+from tests.models.text.samples import KEY, certify_texts, join, mean_scorer, tables
 from tests.refusals import refuses
 
 DRAWS = {"selection": 20, "estimation": 3000}
@@ -32,7 +32,7 @@ class Heard:
 def heard(subject, words, key=KEY, **given):
     """Return the versions (draws, length) of each text, those that choose the class first, and the certificates."""
     scorer = Heard(join(words))
-    found = dn.texts.certify_texts(subject, scorer, scorer.texts, key=key, **{**DRAWS, **given})
+    found = certify_texts(subject, scorer, scorer.texts, key=key, **{**DRAWS, **given})
     return [np.array(versions) for versions in scorer.versions.values()], found
 
 
@@ -74,10 +74,10 @@ def test_purposes_and_keys_are_independent(small_space):
 
 
 def test_draws_depend_on_their_text_alone(small_space, twin_space):
-    """Other texts, threads and further draws change nothing, and equal texts have equal draws; twins are drawn too."""
+    """Other texts and further draws change nothing, and equal texts have equal draws; twins are drawn too."""
     subject = dn.TEM(small_space, epsilon=1.0)
     whole, every = heard(subject, [[3, 3, 9], [10], [59, 0], [10]], estimation=5000)
-    some, few = heard(subject, [[59, 0], [10]], estimation=5000, workers=2)
+    some, few = heard(subject, [[59, 0], [10]], estimation=5000)
     for one, row in zip(some, (2, 1), strict=True):
         np.testing.assert_array_equal(one, whole[row])
     assert [one.own for one in few.texts] == [every.texts[row].own for row in (2, 1)]
@@ -102,8 +102,8 @@ def test_what_cannot_be_drawn(small_space, draws):
 def test_bad_logits_are_refused(small_space, shape, value):
     """Logits of one class, of another shape, of another number of texts, or that are no numbers are refused."""
     for extra in (0, 1) if shape == (2,) else (0,):
-        with refuses("logits"):
-            dn.texts.certify_texts(
+        with refuses("scores"):
+            certify_texts(
                 dn.TEM(small_space, epsilon=1.0),
                 lambda held, _, extra=extra: np.full((len(held) + extra, *shape), value),
                 join([[1]]),

@@ -1,14 +1,11 @@
-"""The networks of text classifiers by name: a new one is one more file and one more entry."""
+"""The networks of text classifiers by name: a new one is one class and one more entry."""
 
 import torch
 
 from deniable.core.errors import make_parameter_error
-from deniable.models.text.networks.attention import DecomposableAttention
-from deniable.models.text.networks.bag_of_words import BagOfWords, PairedBagOfWords
 from deniable.models.text.networks.base import TextNetwork
-from deniable.models.text.networks.convolutional import ConvolutionalNetwork
-from deniable.models.text.networks.fasttext import FastText
-from deniable.models.text.networks.frozen_mean import FrozenMean
+from deniable.models.text.networks.jia import BagOfWords, ConvolutionalNetwork, DecomposableAttention, PairedBagOfWords
+from deniable.models.text.networks.means import FastText, FrozenMean
 from deniable.space import Space
 
 TEXT_NETWORKS: dict[str, tuple[type[TextNetwork], ...]] = {

@@ -1,4 +1,4 @@
-"""How far a probability can fall when the law of a text changes: the basis of every certificate of a smoothed text.
+"""How far a probability can fall when words of a text change: the basis of every certificate of a smoothed text.
 
 Let A be an event, P its law for the text and Q for the changed text. What is known of P and Q bounds Q(A) from below by
 a function ``low`` of P(A). The same bound of the complement gives Q(B) <= 1 - low(1 - P(B)). So with P(A) >= p_A for
@@ -12,6 +12,7 @@ e^t x + e^-t (1 - x), which increases, low(p_A) is 1 - e^t (1 - p_A) where f(1 -
 cases one law Q on {A, B, rest} takes both values.
 """
 
+import dataclasses
 import functools
 import math
 from collections.abc import Callable, Iterator
@@ -20,7 +21,14 @@ import numpy as np
 
 from deniable.accounting.renyi import RENYI_ORDERS
 from deniable.core.arrays import FloatArray
+from deniable.core.guarantees import Guarantee
 from deniable.core.numbers import bisect, find_least_count
+from deniable.core.randomness import Streams
+from deniable.models.text.documents import IndexedTexts, WordIds
+from deniable.models.text.substitutions import Substitutions
+from deniable.space.vector_distances import BLOCK_ROWS
+from deniable.words import WordMechanism
+from deniable.words.laws import tables
 
 _MAX_STEPS, _MIN_STEPS, _TOTAL_STEPS = 64, 4, 8192
 """Maximum and minimum number of steps of the largest loss, and the maximum for all words of a text together."""
@@ -30,11 +38,6 @@ _BISECTIONS = 40
 """Of [0, p], until its end is known to 1e-12."""
 _DIVERGENCE_ERROR = 1e-12
 """Error of a binary divergence: rounding near 1 divided by the least order less 1."""
-
-
-def bound_by_loss(probability: float, loss: float) -> float:
-    """Return ``low`` for laws with |ln P - ln Q| <= loss everywhere: max(e^-t p, 1 - e^t (1 - p))."""
-    return max(math.exp(-loss) * probability, 1 - math.exp(min(loss, 700.0)) * (1 - probability))
 
 
 def compute_max_loss(own: float, rival: float) -> float:
@@ -169,3 +172,122 @@ def _bound_by_neyman_pearson(probability: float, masses: FloatArray) -> float:
     share = min(max(complement - cumulative_before, 0.0) / masses[last], 1.0) if masses[last] else 1.0
     gained = float(mirrored[:last].sum() + share * mirrored[last])
     return 1 - gained * (1 + _ROUNDING)
+
+
+ANY_WORD = "any word of the space"
+"""Name of the replacements where there are no sets."""
+_MAX_EXACT_POINTS = 3000
+"""Number of points up to which divergences of all pairs are computed where any word may replace any."""
+_POWER_SUM_ERROR = 1e-9
+"""Bound on the relative error of a sum of powers; repeated squaring makes at most 2^12 roundings."""
+_LOGARITHM_ERROR = 2.0**-46
+"""Bound on the rounding of the difference of two logarithms of table entries."""
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReplacementCosts:
+    """For each word of some texts the largest difference between its law and the laws of its replacements.
+
+    Attributes:
+        replacements: name of the words that may replace a word.
+        source: basis of the numbers.
+        words: (m,) distinct words, in ascending order.
+        losses: (m,) largest |ln P(y|w) - ln P(y|s)| over replacements s and outputs y, nats; 0 for a word without any.
+        divergences: (m, len(ORDERS)) largest of D_alpha(P_w||P_s) and D_alpha(P_s||P_w); None where no law is known.
+    """
+
+    replacements: str
+    source: str
+    words: WordIds
+    losses: FloatArray
+    divergences: FloatArray | None
+
+    def look_up(self, text: WordIds) -> tuple[FloatArray, FloatArray | None]:
+        """Return losses (L,) and divergences (L, len(ORDERS)) of the words of a text."""
+        indices = np.searchsorted(self.words, text)
+        return self.losses[indices], None if self.divergences is None else self.divergences[indices]
+
+
+def compute_replacement_costs(
+    mechanism: WordMechanism,
+    texts: IndexedTexts,
+    replacements: Substitutions | None = None,
+    *,
+    guarantee: Guarantee | None = None,
+    workers: int | None = None,
+) -> ReplacementCosts:
+    """Return the cost of replacing each distinct word of some texts.
+
+    Where draws come from integer tables, the tables themselves are compared. Where they are simulated, the loss is the
+    guarantee's epsilon times the distance.
+
+    Args:
+        mechanism: that replaces every word.
+        texts: texts.
+        replacements: the words that may replace a word; None for any word of the space.
+        guarantee: used where no law is known; the mechanism's own by default.
+        workers: threads.
+    """
+    words, space, law = np.unique(texts.words), mechanism.space, mechanism.law
+    claim = mechanism.guarantee if guarantee is None else guarantee
+    points, claimed = space.point_by_word[words], f"{claim} times distance ({claim.source})"
+    if replacements is not None:
+        sets = [replacements.choices_of(int(word)) for word in words]
+        if law.is_tabulated:
+            return ReplacementCosts(
+                replacements.name, "the integer tables that are sampled", words, *_compare_tables(mechanism, sets)
+            )
+        members = [space.point_by_word[item] for item in sets]
+        max_losses = [claim.loss(float(space.distances(own[:1])[0, own].max())) for own in members]
+        return ReplacementCosts(replacements.name, claimed, words, np.array(max_losses), None)
+    losses, divergences = law.input_losses(points, workers), None
+    if losses is None:
+        farthest = space.map_row_blocks(lambda _, distances: distances.max(axis=1), points, workers)
+        return ReplacementCosts(ANY_WORD, claimed, words, claim.epsilon * np.concatenate(farthest), None)
+    if space.point_count <= _MAX_EXACT_POINTS:
+        bounds = [law.renyi(alpha, workers) for alpha in RENYI_ORDERS]
+        largest = np.array([math.inf if bound is None else bound for bound in bounds])
+        divergences = np.broadcast_to(largest, (len(words), len(RENYI_ORDERS)))
+    return ReplacementCosts(ANY_WORD, "the law that is sampled, over all words", words, losses, divergences)
+
+
+def _compare_tables(mechanism: WordMechanism, sets: list[WordIds]) -> tuple[FloatArray, FloatArray]:
+    """Return losses (m,) and divergences (m, len(ORDERS)) between the first word of each set and the others."""
+    losses, divergences = np.zeros(len(sets)), np.zeros((len(sets), len(RENYI_ORDERS)))
+    # About as many words at once as one block of distances has rows.
+    for start, end in Streams(b"", [], list(map(len, sets))).batches(BLOCK_ROWS):
+        points = mechanism.space.point_by_word[np.concatenate(sets[start:end])]
+        log_rows = np.log(mechanism.law.tables(points) / tables.TABLE_TOTAL)
+        first = 0
+        for index in range(start, end):
+            for other in range(first + 1, first + len(sets[index])):
+                loss, set_divergences = _compare_laws(log_rows[first], log_rows[other])
+                losses[index] = max(losses[index], loss)
+                divergences[index] = np.maximum(divergences[index], set_divergences)
+            first += len(sets[index])
+    return np.where(losses > 0, losses + _LOGARITHM_ERROR, 0.0), divergences
+
+
+def _compare_laws(own: FloatArray, other: FloatArray) -> tuple[float, FloatArray]:
+    """Return the largest loss of two laws, and the larger Renyi divergence of both directions for each order.
+
+    With l = ln P - ln S, D_alpha(P||S) = ln(sum P e^((alpha - 1) l)) / (alpha - 1). The orders less 1 are powers of the
+    root of 2: every other one is the square of the one before.
+
+    Args:
+        own: ln P (number of points,).
+        other: ln S.
+    """
+    loss = own - other
+    p, s = np.exp(own), np.exp(other)
+    sums = np.empty(len(RENYI_ORDERS))
+    for parity in (0, 1):
+        forward_powers = np.exp((RENYI_ORDERS[parity] - 1) * loss)
+        backward_powers = 1 / forward_powers
+        for index in range(parity, len(RENYI_ORDERS), 2):
+            sums[index] = max(float(p @ forward_powers), float(s @ backward_powers))
+            forward_powers *= forward_powers
+            backward_powers *= backward_powers
+    max_loss = float(np.abs(loss).max())
+    divergences = np.log(np.maximum(sums, 1.0) * (1 + _POWER_SUM_ERROR)) / (np.asarray(RENYI_ORDERS) - 1)
+    return max_loss, np.minimum(divergences, max_loss + _LOGARITHM_ERROR)

@@ -9,30 +9,42 @@ from deniable.core.errors import InputError
 from deniable.core.guarantees import PROVED_IDEAL, Guarantee, Status, find_weakest_status, limit_status
 from deniable.core.randomness import generate_key
 from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate
-from deniable.models.shared.accuracy import measure_certified_accuracy
-from deniable.models.shared.intervals import bound_both_classes, bound_by_complement, select_class
-from deniable.models.shared.tally import PredictionTally
+from deniable.models.intervals import bound_both_classes, bound_by_complement, measure_certified_accuracy, select_class
+from deniable.models.tally import PredictionTally
 from deniable.models.text.documents import IndexedTexts, WordIds
 from deniable.models.text.networks.base import Scorer
 from deniable.models.text.smoothing.bounds import (
+    ReplacementCosts,
     compute_max_loss,
+    compute_replacement_costs,
     count_changes_by_randomized_response,
     count_changes_by_renyi,
 )
-from deniable.models.text.smoothing.costs import ReplacementCosts, compute_replacement_costs
 from deniable.models.text.smoothing.sampling import count_votes
 from deniable.models.text.substitutions import Substitutions
 from deniable.words import WordMechanism
 from deniable.words.laws import tables
 
-SELECTION_DRAWS, ESTIMATION_DRAWS = 100, 10_000
-"""Draws that choose the class of a text, and others that bound the probabilities of the classes."""
-TEXT_CERTIFICATE_ALPHA = 0.001
 _BINARY_CLASSES = 2
 _MIN_PROBABILITY = 2.0**-50
 """Probabilities are kept this far from 0 and 1: closer to 1, float64 could not distinguish them from it."""
 _INWARD_FACTOR = 1 - 1e-12
 """Covers the few roundings of a distance."""
+
+
+@dataclasses.dataclass(frozen=True)
+class SmoothingOptions:
+    """How a smoothed classifier is certified.
+
+    Attributes:
+        alpha: upper bound on the probability that the certificate of one text is wrong, in (0, 1).
+        selection: draws that choose the class.
+        estimation: other draws, which bound the probabilities.
+    """
+
+    alpha: float = 0.001
+    selection: int = 100
+    estimation: int = 10_000
 
 
 @dataclasses.dataclass(frozen=True)
@@ -106,14 +118,11 @@ def certify_texts(
     mechanism: WordMechanism,
     scorer: Scorer,
     texts: IndexedTexts,
+    options: SmoothingOptions | None = None,
     *,
     key: bytes | None = None,
     replacements: Substitutions | None = None,
     guarantee: Guarantee | None = None,
-    alpha: float = TEXT_CERTIFICATE_ALPHA,
-    selection: int = SELECTION_DRAWS,
-    estimation: int = ESTIMATION_DRAWS,
-    workers: int | None = None,
 ) -> TextCertificates:
     """Return what is certified of each text, for the smoothed classifier: the likeliest class over the noise.
 
@@ -121,15 +130,12 @@ def certify_texts(
         mechanism: that replaces every word, one draw a word.
         scorer: of the classifier that sees the noisy texts.
         texts: n texts.
-        key: 32 bytes, which determine all draws, to repeat a run: ``alpha`` then holds for classifiers made without
+        options: number of draws, and how sure a certificate is; None for the defaults.
+        key: 32 bytes, which determine all draws, to repeat a run: its ``alpha`` then holds for classifiers made without
             knowledge of them. None for fresh draws.
         replacements: the words that may replace a word within ``changes``; None for any word of the space.
         guarantee: one that was verified for this mechanism and is sharper than its own; by default its own, which is
             verified here.
-        alpha: in (0, 1), of one text.
-        selection: draws that choose the class.
-        estimation: draws that bound the probabilities.
-        workers: threads.
 
     Raises:
         InputError: no texts, alpha or draws outside their domains, a guarantee about another metric, or as
@@ -137,25 +143,26 @@ def certify_texts(
     """
     if not len(texts):
         raise InputError("There are no texts to certify. Got 0: give at least 1.")
-    claim = limit_status(mechanism.guarantee, verify(mechanism, workers=workers)) if guarantee is None else guarantee
+    options = options or SmoothingOptions()
+    claim = limit_status(mechanism.guarantee, verify(mechanism)) if guarantee is None else guarantee
     if claim.metric != mechanism.space.metric_name:
         raise InputError(
             f"The guarantee is about the metric {claim.metric}, that of the space is {mechanism.space.metric_name}: "
             "verify it over this space."
         )
-    purposes = {"selection": selection, "estimation": estimation}
-    tallies = count_votes(mechanism, scorer, texts, purposes, key=key or generate_key(), workers=workers)
-    costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim, workers=workers)
+    purposes = {"selection": options.selection, "estimation": options.estimation}
+    tallies = count_votes(mechanism, scorer, texts, purposes, key=key or generate_key())
+    costs = compute_replacement_costs(mechanism, texts, replacements, guarantee=claim)
     rounding = 2 / tables.TABLE_FLOOR if mechanism.law.is_tabulated else 0.0
     certified_texts = tuple(
-        certify_from_votes(text, selection_tally, estimation_tally, alpha, claim.epsilon, costs, rounding)
+        certify_from_votes(text, selection_tally, estimation_tally, options.alpha, claim.epsilon, costs, rounding)
         for text, selection_tally, estimation_tally in zip(
             texts, tallies["selection"], tallies["estimation"], strict=True
         )
     )
     return TextCertificates(
         certified_texts,
-        alpha,
+        options.alpha,
         claim,
         get_certificate_status(mechanism, claim),
         costs.replacements,

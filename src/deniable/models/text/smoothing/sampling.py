@@ -5,10 +5,11 @@ from collections.abc import Iterator, Mapping, Sequence
 
 import numpy as np
 import numpy.typing as npt
+import torch
 
 from deniable.core.errors import InputError, check_count
 from deniable.core.randomness import Streams, derive_stream_start
-from deniable.models.shared.tally import PredictionTally
+from deniable.models.tally import PredictionTally, check_logits
 from deniable.models.text.documents import IndexedTexts
 from deniable.models.text.networks.base import Scorer
 from deniable.words import WordMechanism
@@ -19,17 +20,6 @@ _WORDS_PER_WINDOW = 1 << 21
 """Words drawn at once: each row of the law is computed once for all of them, and memory stays below 100 MB."""
 _TEXTS_PER_CALL = 2048
 """Texts in one call of the classifier."""
-_MIN_CLASSES = 2
-
-
-@dataclasses.dataclass(frozen=True)
-class _StreamRecord:
-    """Noisy versions of one text from one stream, for one purpose."""
-
-    text: int
-    purpose: int
-    versions: int
-    start: bytes
 
 
 def count_votes(
@@ -63,20 +53,26 @@ def count_votes(
     empty_rows = np.flatnonzero(texts.lengths == 0)
     if len(empty_rows):
         raise InputError(f"Text {empty_rows[0] + 1} has no words: leave it out.")
+    # A record is noisy versions of one text from one stream, for one purpose. Those of one text stand side by side,
+    # because they share rows of the law.
+    records = [
+        (row, purpose, min(_VERSIONS_PER_STREAM, count - first), (name, str(number), words))
+        for row, words in enumerate(texts)
+        for purpose, (name, count) in enumerate(draws.items())
+        for number, first in enumerate(range(0, count, _VERSIONS_PER_STREAM))
+    ]
+    sizes = [len(words) * versions for _, _, versions, (_, _, words) in records]
     vote_counts: npt.NDArray[np.int64] | None = None
-    for window in _batch_stream_records(list(_list_stream_records(mechanism, texts, draws, key)), texts.lengths):
+    for first, last in Streams(b"", [], sizes).batches(_WORDS_PER_WINDOW):
+        rows, purposes, versions, contents = zip(*records[first:last], strict=True)
+        starts = [
+            derive_stream_start(key, "smoothing", mechanism.fingerprint, *names, words.astype("<i4").tobytes().hex())
+            for *names, words in contents
+        ]
         noisy_texts = draw_noisy_versions(
-            mechanism,
-            texts.take(np.array([one.text for one in window])),
-            [one.versions for one in window],
-            Streams(key, [one.start for one in window], []),
-            workers,
+            mechanism, texts.take(np.array(rows)), versions, Streams(key, starts, []), workers
         )
-        record_of_version = np.repeat(
-            np.arange(len(window)), [one.versions for one in window]
-        )  # (R,), the record of each version
-        text_of_version = np.array([one.text for one in window])[record_of_version]  # (R,)
-        purpose_of_version = np.array([one.purpose for one in window])[record_of_version]  # (R,)
+        text_of_version, purpose_of_version = np.repeat(rows, versions), np.repeat(purposes, versions)  # (R,)
         for part, logits in score_in_parts(scorer, noisy_texts, text_of_version):
             shape = (len(texts), len(draws), logits.shape[1])
             vote_counts = np.zeros(shape, dtype=np.int64) if vote_counts is None else vote_counts
@@ -127,32 +123,5 @@ def score_in_parts(
         bounds = texts.offsets[part.start : part.stop + 1]
         part_texts = IndexedTexts(texts.words[bounds[0] : bounds[-1]], bounds - bounds[0])
         logits = scorer(part_texts, rows[part])
-        if logits.ndim != 2 or len(logits) != len(part_texts) or logits.shape[1] < _MIN_CLASSES:  # noqa: PLR2004 - (R, K)
-            shape = tuple(logits.shape)
-            raise InputError(f"The classifier must give logits ({len(part_texts)}, K) of K >= 2 classes. Got {shape}.")
-        if not np.isfinite(logits).all():
-            raise InputError(
-                "The classifier returns logits that are not finite, of which none is the highest: fix the model."
-            )
+        check_logits(torch.from_numpy(logits), len(part_texts))
         yield part, logits
-
-
-def _list_stream_records(
-    mechanism: WordMechanism, texts: IndexedTexts, draws: Mapping[str, int], key: bytes
-) -> Iterator[_StreamRecord]:
-    """Yield the records of every text in turn, those of all purposes together, because they share rows of the law."""
-    for text, words in enumerate(texts):
-        content = words.astype("<i4").tobytes().hex()
-        for purpose, (name, count) in enumerate(draws.items()):
-            for number, first in enumerate(range(0, count, _VERSIONS_PER_STREAM)):
-                start = derive_stream_start(key, "smoothing", mechanism.fingerprint, name, str(number), content)
-                yield _StreamRecord(text, purpose, min(_VERSIONS_PER_STREAM, count - first), start)
-
-
-def _batch_stream_records(
-    records: list[_StreamRecord], lengths: npt.NDArray[np.int64]
-) -> Iterator[list[_StreamRecord]]:
-    """Yield runs of records of about `_WORDS_PER_WINDOW` words each."""
-    sizes = [int(lengths[record.text]) * record.versions for record in records]
-    for first, last in Streams(b"", [], sizes).batches(_WORDS_PER_WINDOW):
-        yield records[first:last]

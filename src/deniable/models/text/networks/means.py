@@ -1,4 +1,4 @@
-"""The FastText form (Joulin et al. 2017): the mean of learned embeddings, and one linear layer."""
+"""Networks on the mean of a text's word vectors: FastText (Joulin et al. 2017), and frozen vectors for DP-SGD."""
 
 import math
 
@@ -7,11 +7,19 @@ import numpy.typing as npt
 import torch
 from torch import Tensor, nn
 
+from deniable.core.arrays import FloatArray
 from deniable.measure.fasttext import FastTextNetwork
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
 from deniable.models.text.interval_bounds import INTERVAL_SLACK
-from deniable.models.text.networks.base import Scorer, TextBatch, TextNetwork, process_in_slices
-from deniable.models.text.networks.projected import append_zero_row, find_distinct_words, sum_rows_at
+from deniable.models.text.networks.base import (
+    Scorer,
+    TextBatch,
+    TextNetwork,
+    append_zero_row,
+    find_distinct_words,
+    process_in_slices,
+    sum_rows_at,
+)
 from deniable.models.text.substitutions import Substitutions
 
 FASTTEXT_DIMENSIONS = 16
@@ -92,3 +100,44 @@ class FastText(EmbeddingMean):
         # Initial weights of a linear layer are uniform in +-1 / sqrt(inputs).
         weights = nn.Linear(FASTTEXT_DIMENSIONS, len(vectors), bias=False).weight.detach()
         super().__init__(weights / math.sqrt(FASTTEXT_DIMENSIONS), classes)
+
+
+_RIDGE = 1e-3
+"""Share of the largest variance that is added to all, so that no direction is blown up."""
+_ROUNDING = 1e-12
+"""Share of the largest coordinate below which a difference from the mean is none."""
+_USUAL_NORM, _USUAL_WORDS = 3.0, 200
+"""The vectors are scaled so that the mean of so many independent words has this norm."""
+
+
+class FrozenMean(EmbeddingMean):
+    """One linear layer on the mean of standardised word vectors, which are never trained.
+
+    Only the linear layer is learned and saved; what it stands on follows from the space alone.
+    """
+
+    def __init__(self, vectors: Tensor, classes: int) -> None:
+        standardised = standardise_vectors(vectors.numpy().astype(np.float64))
+        super().__init__(torch.from_numpy(standardised).float(), classes)
+        # A buffer, not a weight: no optimizer finds it, and no file holds it.
+        weight = self.net.embeddings.weight.detach()
+        del self.net.embeddings.weight
+        self.net.embeddings.register_buffer("weight", weight, persistent=False)
+
+
+def standardise_vectors(vectors: FloatArray) -> FloatArray:
+    """Return word vectors (V, d) of mean 0 and about equal variance in all directions, by numbers of the space alone.
+
+    Words count by Zipf's law, as frequencies of a language: the r-th has weight 1 / (r + 1). The symmetric square root
+    is the one whitening that does not depend on the signs of eigenvectors, which differ between machines.
+    """
+    frequencies = 1 / np.arange(2, len(vectors) + 2)
+    frequencies /= frequencies.sum()
+    centred = vectors - frequencies @ vectors
+    centred[np.abs(centred) <= _ROUNDING * np.abs(vectors).max()] = 0.0  # the mean of equal numbers is rounded
+    variances, directions = np.linalg.eigh((centred.T * frequencies) @ centred)
+    scales = 1 / np.sqrt(np.maximum(variances + _RIDGE * variances.max(), np.finfo(np.float64).tiny))
+    whitened = centred @ (directions * scales) @ directions.T
+    mean_square = float(frequencies @ np.square(whitened).sum(axis=1))
+    standardised: FloatArray = whitened * (_USUAL_NORM * np.sqrt(_USUAL_WORDS / max(mean_square, 1e-300)))
+    return standardised

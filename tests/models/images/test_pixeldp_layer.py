@@ -5,11 +5,7 @@ import pytest
 import torch
 from torch import nn
 
-from deniable.models.images.layer_noise import (
-    PixelFirstLayer,
-    compute_equivalent_gaussian_scale,
-    compute_equivalent_laplace_scale,
-)
+from deniable.models.images.pixeldp import PixelFirstLayer, compute_equivalent_gaussian_scale
 from tests.models.images.random_images import data, fit
 from tests.refusals import refuses
 
@@ -46,19 +42,16 @@ def test_a_layer_made_for_known_images_is_refused():
             return torch.where(is_known[:, None, None, None], images, 1_000 * images.square())
 
     with refuses("not affine"):
-        compute_equivalent_laplace_scale(Layer(), (1, 3, 3))
+        compute_equivalent_gaussian_scale(Layer(), (1, 3, 3))
 
 
 @pytest.mark.parametrize("name", LAYERS)
 def test_norms_against_the_dense_matrix(name):
-    """The scales are one over the largest singular value and column sum of the weighted matrix, from below."""
+    """The scales are one over the largest singular value of the weighted matrix, from below."""
     layer, shape, matrix, scales = built(name)
     weighted = matrix / scales.flatten().numpy()[:, None]
     assert 1 / compute_equivalent_gaussian_scale(layer, shape, scales) == pytest.approx(
         np.linalg.svd(weighted)[1][0], rel=1e-5
-    )
-    assert 1 / compute_equivalent_laplace_scale(layer, shape, scales) == pytest.approx(
-        np.abs(weighted).sum(0).max(), rel=1e-5
     )
     assert compute_equivalent_gaussian_scale(layer, shape, 0.5) == pytest.approx(
         0.5 * compute_equivalent_gaussian_scale(layer, shape)
@@ -68,7 +61,6 @@ def test_norms_against_the_dense_matrix(name):
 def test_scales_are_not_larger_than_the_truth():
     """For the identity, whose norm is 1 exactly, the worth of the noise is a little below its deviation."""
     assert 1 - 1e-9 < compute_equivalent_gaussian_scale(nn.Identity(), (1, 3, 3)) < 1
-    assert 1 - 1e-9 < compute_equivalent_laplace_scale(nn.Identity(), (1, 3, 3)) < 1
 
 
 def test_uneven_noise_is_worth_its_worst_direction():
@@ -94,7 +86,7 @@ def test_what_is_no_linear_layer_is_refused():
         compute_equivalent_gaussian_scale(nn.Sequential(flat, nn.ReLU()), (1, 2, 2))
     nn.init.zeros_(flat[1].weight)
     with refuses("same output"):
-        compute_equivalent_laplace_scale(flat, (1, 2, 2))
+        compute_equivalent_gaussian_scale(flat, (1, 2, 2))
     with refuses("fits"):
         compute_equivalent_gaussian_scale(flat, (1, 2, 2), torch.ones(4))
     with refuses("above 0"):

@@ -54,6 +54,15 @@ class Refutation(Generic[AttemptT]):
         )
 
 
+def compute_rival_p_value(votes_rival: int, votes_certified: int) -> float:
+    """Return the p-value of the certified class being at least as probable as the rival, by an exact binomial test.
+
+    Given that one of the two was voted for, the rival then has at most even odds.
+    """
+    votes = votes_rival + votes_certified
+    return float(stats.binomtest(votes_rival, votes, alternative="greater").pvalue) if votes_rival else 1.0
+
+
 def conclude_refutation(attempts: Sequence[AttemptT], alpha: float, certified_at: float) -> Refutation[AttemptT]:
     """Return the conclusion from the tests of n attacked inputs.
 

@@ -7,18 +7,17 @@ import pytest
 import torch
 from scipy import stats
 
-from deniable.models.shared.accuracy import measure_certified_accuracy
-from deniable.models.shared.draws import make_noise_generator
-from deniable.models.shared.intervals import (
+from deniable.models.intervals import (
     bound_both_classes,
     bound_by_complement,
     compute_clopper_pearson_lower,
     compute_clopper_pearson_upper,
     compute_hoeffding_bounds,
+    measure_certified_accuracy,
 )
-from deniable.models.shared.refutation import conclude_refutation
-from deniable.models.shared.tally import PredictionTally, tally_image, tally_images
-from tests.models.shared.tallies import half_space, make_tally, normal
+from deniable.models.refutation import conclude_refutation
+from deniable.models.tally import make_noise_generator, tally_images
+from tests.models.tallies import half_space, make_tally, normal
 from tests.refusals import refuses
 
 
@@ -83,7 +82,7 @@ def test_noise_is_drawn_for_every_copy():
     """The votes of a half-space under Gaussian noise are binomial with the known probability."""
     source = torch.Generator().manual_seed(0)
     scores = half_space(torch.ones(1, 2, 2), 0.0, lambda x: x + 0.5 * torch.randn(x.shape, generator=source))
-    found = tally_image(scores, torch.full((1, 2, 2), 0.1), 20_000)
+    found = tally_images(scores, torch.full((1, 1, 2, 2), 0.1), 20_000)[0]
     share = normal(0.4 / (0.5 * 2))
     error = np.sqrt(share * (1 - share) / 20_000)
     assert abs(found.votes[0] / 20_000 - share) < 5 * error
@@ -134,28 +133,17 @@ def test_a_flip_needs_its_own_test():
     assert str(nothing) == "not refuted: nothing is certified"
 
 
-IMAGE = torch.zeros(1, 1, 1)
+IMAGE = torch.zeros(1, 1, 1, 1)
 
 
 @pytest.mark.parametrize(
     ("call", "value"),
     [
-        *(
-            (lambda held=held: PredictionTally(np.array(held[0]), np.array(held[1], dtype=float), held[2]), "tally")
-            for held in (
-                ([3, 1], [3, 1], 5),
-                ([5, -1], [3, 1], 4),
-                ([3, 1], [3, 2], 4),
-                ([3, 1], [1, 1, 2], 4),
-                ([4], [4], 4),
-                ([0, 0], [0, 0], 0),
-            )
-        ),
-        (lambda: tally_image(by_pixel, IMAGE, 0), "draws"),
-        (lambda: tally_image(by_pixel, IMAGE, 1.5), "draws"),
-        (lambda: tally_image(by_pixel, IMAGE, 1, batch=0), "batch"),
-        (lambda: tally_image(lambda images: images.flatten(1), IMAGE, 1), "shape"),
-        (lambda: tally_image(lambda images: images.flatten(1).expand(-1, 2) / 0, IMAGE, 1), "not finite"),
+        (lambda: tally_images(by_pixel, IMAGE, 0), "draws"),
+        (lambda: tally_images(by_pixel, IMAGE, 1.5), "draws"),
+        (lambda: tally_images(by_pixel, IMAGE, 1, batch=0), "batch"),
+        (lambda: tally_images(lambda images: images.flatten(1), IMAGE, 1), "shape"),
+        (lambda: tally_images(lambda images: images.flatten(1).expand(-1, 2) / 0, IMAGE, 1), "not finite"),
         (lambda: compute_clopper_pearson_lower(3, 2, 0.1), "successes"),
         (lambda: compute_clopper_pearson_lower(1, 2, 0), "alpha"),
         (lambda: compute_hoeffding_bounds([0.0], 0, 0.1), "draws"),
@@ -167,6 +155,6 @@ IMAGE = torch.zeros(1, 1, 1)
     ],
 )
 def test_arguments_are_checked(call, value):
-    """Counts, levels, scores and tallies that cannot be are refused."""
+    """Counts, levels and scores that cannot be are refused."""
     with refuses(value):
         call()

@@ -1,13 +1,15 @@
-"""One-sided bounds on probabilities and means, and the votes of two classes that certificates compare."""
+"""One-sided bounds on probabilities and means, the votes of two classes, and certified accuracy."""
 
 import math
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
 from scipy import stats
 
 from deniable.core.errors import InputError, check_positive, make_parameter_error
-from deniable.models.shared.tally import PredictionTally
+from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
+from deniable.models.tally import PredictionTally
 
 
 def compute_clopper_pearson_lower(successes: int, draws: int, alpha: float) -> float:
@@ -77,6 +79,42 @@ def bound_both_classes(estimation: PredictionTally, label: int, alpha: float) ->
     low = compute_clopper_pearson_lower(int(votes[label]), draws, alpha / 2)
     runner_up_votes = int(np.delete(votes, label).max())
     return low, min(compute_clopper_pearson_upper(runner_up_votes, draws, alpha / (2 * (len(votes) - 1))), 1.0 - low)
+
+
+def measure_certified_accuracy(
+    labels: Sequence[int],
+    certified: Sequence[int | None],
+    radii: Sequence[float],
+    sizes: Sequence[float],
+    confidence: float = DEFAULT_CONFIDENCE,
+) -> list[Estimate]:
+    """Return the share of inputs that are right and robust, for each attack size (Phan et al. 2020, section 4).
+
+    An input is robust if its radius is larger than the attack size. The estimates come from the same inputs, and each
+    interval holds separately.
+
+    Args:
+        labels: (n,) true classes.
+        certified: (n,) certified classes; None where the certificate abstains.
+        radii: (n,) certified radii.
+        sizes: attack sizes, >= 0, in the norm and unit of the radii.
+        confidence: of each interval.
+
+    Raises:
+        InputError: no inputs, certificates of other inputs, or a size below 0.
+    """
+    for others in (certified, radii):
+        if len(labels) != len(others):
+            raise InputError(f"Give one prediction for each of the {len(labels)} labels. Got {len(others)}.")
+    for size in sizes:
+        if not size >= 0:
+            raise make_parameter_error("certified accuracy", "sizes", "sizes of at least 0", size)
+    right_radii = [
+        radius
+        for label, guess, radius in zip(labels, certified, radii, strict=True)
+        if guess is not None and int(label) == int(guess)
+    ]
+    return [estimate_share(sum(radius > size for radius in right_radii), len(labels), confidence) for size in sizes]
 
 
 def _check_counts(successes: int, draws: int, alpha: float) -> None:

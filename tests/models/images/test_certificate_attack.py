@@ -1,7 +1,6 @@
 """The search for refutations: it finds what is false, and seldom what is sound."""
 
 import functools
-import importlib
 import math
 
 import pytest
@@ -10,17 +9,22 @@ from scipy import stats
 from torch import nn
 
 import deniable as dn
-from deniable.models.images.refutation import CertifiedImage, refute_image_certificate, tally_images
+from deniable.models.images import certification
+from deniable.models.images.certification import CertificateAttack, CertifiedImage, tally_images
 from tests.models.images.random_images import fitted
-from tests.models.shared.tallies import half_space, laplace
+from tests.models.tallies import half_space, laplace
 from tests.refusals import refuses
 
-refute_module = importlib.import_module("deniable.models.images.refutation")  # the package has a function so named
 REAL_LINE = (-math.inf, math.inf)
 
 
 def _generator(seed=0):
     return torch.Generator().manual_seed(seed)
+
+
+def refute(scores, images, certified, norm, *, generator, **settings):
+    """Return what attacks inside balls of a norm find."""
+    return CertificateAttack(norm, **settings).refute(scores, images, certified, generator)
 
 
 def _smoothing(scale, law="gaussian"):
@@ -64,9 +68,7 @@ def _certified(sigma):
 def test_a_sound_certificate_of_a_network_stands():
     """Attacks on a network inside balls that are certified rightly flip nothing that refutes."""
     scores, images, certified = _certified(0.3)
-    found = refute_image_certificate(
-        scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000
-    )
+    found = refute(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
     assert found.tested >= 6
     assert not found.is_refuted
     assert found.flips == 0
@@ -76,9 +78,7 @@ def test_a_sound_certificate_of_a_network_stands():
 def test_a_false_certificate_of_a_network_is_refuted():
     """A certificate that takes the noise for four times as large is refuted, inside its balls and the pixels."""
     scores, images, certified = _certified(1.2)
-    found = refute_image_certificate(
-        scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000
-    )
+    found = refute(scores, images, certified, "l2", generator=_generator(2), certified_at=1e-3, samples=2_000)
     witness = found.witness
     assert found.is_refuted
     assert found.flips >= 2
@@ -100,7 +100,7 @@ def test_dpal_as_it_runs_is_refuted_by_attack():
     claimed = about.certify(selection, estimation, 1e-3)
     certified = CertifiedImage(claimed.label, about.pixels_per_unit * claimed.radius)
     assert certified.label == 0
-    found = refute_image_certificate(
+    found = refute(
         scores, image, [certified], "linf", generator=_generator(1), certified_at=1e-3, bounds=REAL_LINE,
         decision_rule="softmax", samples=4_000,
     )  # fmt: skip
@@ -117,9 +117,7 @@ def test_each_norm_reaches_its_border(norm):
     image = torch.full((1, 1, 2, 2), 0.5)
     for margin, found in ((0.08 * reach, True), (0.12 * reach, False)):
         scores = half_space(weights, 3.0 - margin, lambda x: x + 0.05 * torch.randn(x.shape, generator=source))
-        record = refute_image_certificate(
-            scores, image, [CertifiedImage(0, 0.1)], norm, generator=_generator(1), certified_at=0.0
-        )
+        record = refute(scores, image, [CertifiedImage(0, 0.1)], norm, generator=_generator(1), certified_at=0.0)
         assert record.is_refuted is found
         assert record.witness.distance <= 0.1
 
@@ -132,10 +130,8 @@ def test_laplace_certificate_stands_at_a_half_space():
     certified = _smoothing(0.25, "laplace").certify(selection, estimation, 1e-3)
     assert 0.19 < certified.radius < 0.2
     arguments = {"generator": _generator(1), "certified_at": 1e-3, "samples": 20_000}
-    assert not refute_image_certificate(scores, image, [certified], "l1", **arguments).is_refuted
-    assert refute_image_certificate(
-        scores, image, [CertifiedImage(0, 1.3 * certified.radius)], "l1", **arguments
-    ).is_refuted
+    assert not refute(scores, image, [certified], "l1", **arguments).is_refuted
+    assert refute(scores, image, [CertifiedImage(0, 1.3 * certified.radius)], "l1", **arguments).is_refuted
 
 
 def test_flips_that_alpha_allows_do_not_refute():
@@ -146,12 +142,10 @@ def test_flips_that_alpha_allows_do_not_refute():
     images[3] = 0.55
     certified = [CertifiedImage(0, 0.1)] * 20
     arguments = {"certified_at": 0.05, "samples": 4_000, "steps": 5}
-    one = refute_image_certificate(scores, images, certified, "l2", generator=_generator(1), **arguments)
+    one = refute(scores, images, certified, "l2", generator=_generator(1), **arguments)
     assert (one.flips, one.is_refuted, one.witness.image) == (1, False, 3)
     assert one.p_value == pytest.approx(1 - (1 - 0.05 - 0.01 / 40) ** 20)
-    every = refute_image_certificate(
-        scores, images, [CertifiedImage(0, 0.3)] * 20, "l2", generator=_generator(1), **arguments
-    )
+    every = refute(scores, images, [CertifiedImage(0, 0.3)] * 20, "l2", generator=_generator(1), **arguments)
     assert every.is_refuted
     assert every.flips == 20
 
@@ -162,10 +156,7 @@ def test_false_alarms_are_rare(count):
     source, image = _generator(), torch.full((1, 1, 1, 1), 0.5)
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x + torch.randn(x.shape, generator=source))
     given = {"generator": _generator(1), "certified_at": 0.0, "alpha": 0.2, "steps": 1, "draws": 1, "samples": 200}
-    alone = [
-        refute_image_certificate(scores, image, [CertifiedImage(0, 1e-12)], "l2", **given).is_refuted
-        for _ in range(count)
-    ]
+    alone = [refute(scores, image, [CertifiedImage(0, 1e-12)], "l2", **given).is_refuted for _ in range(count)]
     # The rival is the other class; the test at alpha / 2 is discrete, so it errs a little less than that.
     size = stats.binom.sf(stats.binom.isf(0.1, 100, 0.5), 100, 0.5)
     assert stats.binom.ppf(1e-6, count, size) <= sum(alone) <= stats.binom.isf(1e-6, count, size)
@@ -173,11 +164,12 @@ def test_false_alarms_are_rare(count):
 
 def test_what_leaves_the_ball_is_no_flip(monkeypatch):
     """An attack that ends outside the certified ball says nothing of the certificate, whatever the class there."""
-    monkeypatch.setitem(refute_module._BALL_ATTACKS, "l2", lambda _scores, images, *_, **__: images - 0.5)
+    attack = lambda **_: lambda _scores, images, *_: images - 0.5  # noqa: E731
+    monkeypatch.setitem(certification._ATTACKS_OF_NORM, "l2", attack)
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x)
     arguments = {"norm": "l2", "generator": _generator(), "certified_at": 0.0}
-    inside = refute_image_certificate(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.51)], **arguments)
-    outside = refute_image_certificate(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.49)], **arguments)
+    inside = refute(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.51)], **arguments)
+    outside = refute(scores, torch.full((1, 1, 1, 1), 0.6), [CertifiedImage(0, 0.49)], **arguments)
     assert (inside.is_refuted, outside.is_refuted) == (True, False)
     assert outside.witness.p_value == 1
 
@@ -185,7 +177,7 @@ def test_what_leaves_the_ball_is_no_flip(monkeypatch):
 def test_abstentions_are_left_alone():
     """Images without a certificate are not attacked; without any, nothing is refuted."""
     scores = half_space(torch.ones(1, 1, 1), 0.5, lambda x: x)
-    found = refute_image_certificate(
+    found = refute(
         scores, torch.zeros(2, 1, 1, 1), [CertifiedImage(None, 0.0)] * 2, "l2", generator=_generator(), certified_at=0
     )
     assert (found.is_refuted, found.tested, found.witness) == (False, 0, None)
@@ -205,4 +197,4 @@ def test_arguments_are_checked(wrong, name):
     """Arguments outside their domains are refused by name."""
     arguments = {"certified": [CertifiedImage(0, 0.1)], "norm": "l2", "certified_at": 0.0, "generator": _generator()}
     with refuses(name):
-        refute_image_certificate(half_space(1.0, 0.5, lambda x: x), torch.zeros(1, 1, 1, 1), **(arguments | wrong))
+        refute(half_space(1.0, 0.5, lambda x: x), torch.zeros(1, 1, 1, 1), **(arguments | wrong))
