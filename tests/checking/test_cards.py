@@ -5,7 +5,7 @@ import json
 import pytest
 
 import deniable as dn
-from deniable.persons.card import build_linear_card
+from deniable.persons.certificate import build_linear_card
 from tests.checking.mutations import (
     check_as_written,
     check_mutations,
@@ -31,15 +31,15 @@ def train(tmp_path_factory):
         "\n".join([f"{rows[0]},who", *(f"{row},p{n // 2}" for n, row in enumerate(rows[1:]))])
     )
 
-    def train(kind, *options):
-        if (kind, options) not in made:
+    def train(command, *options):
+        if (command, options) not in made:
             with pytest.MonkeyPatch.context() as patch:
                 patch.chdir(place)
-                given = (*TABLE, "--kind", kind, "-o", "model.pt", "--force", *options)
-                done = run("train", "text", "train.csv", *given)
+                given = ("--label", "label") if command == "private-text" else TABLE
+                done = run("train", command, "train.csv", *given, "-o", "model.pt", "--force", *options)
                 assert done.code == 0, done.err
-                made[kind, options] = json.loads((place / "model.pt.card.json").read_text())
-        return made[kind, options]
+                made[command, options] = json.loads((place / "model.pt.card.json").read_text())
+        return made[command, options]
 
     return train
 
@@ -51,7 +51,7 @@ PLACES = ("--records", "100", "--batch-size", "20", "--epochs", "3")
 @pytest.fixture
 def private_text(train):
     """Return the card of a classifier that DP-SGD has trained."""
-    return train("dp-fasttext", *BUDGET, *PLACES)
+    return train("fasttext", *BUDGET, *PLACES)
 
 
 def test_the_accounting_of_dp_sgd(private_text):
@@ -89,7 +89,7 @@ def test_promises_that_no_card_makes(private_text):
 
 def test_a_card_without_a_guarantee(train):
     """Where no privacy is claimed everything is the owner's word, and no guarantee may be added in other words."""
-    document = train("bow", "--epochs", "1")
+    document = train("text", "--kind", "bow", "--epochs", "1")
     check = dn.check_certificate(document)
     assert (check.overall, check.select("contradicted")) == ("stated", [])
     assert check.unchecked
@@ -126,7 +126,7 @@ def test_accounting_out_of_bounds(private_text, name, value):
 )
 def test_cards_of_private_classifiers(train, options):
     """The card of a private classifier is recomputed in the same way; few fields are the owner's word."""
-    document = train("dp-linear", *BUDGET, *options)
+    document = train("private-text", *BUDGET, "--public", "words.npz", *options)
     check_as_written(document)
     unnoticed = {path for path in check_mutations(document) if not path.startswith("data.")}
     # A card of another kind of model is one of which nothing is recomputed.
@@ -136,8 +136,8 @@ def test_cards_of_private_classifiers(train, options):
 
 def test_a_private_classifier_of_a_public_seed():
     """Its card says that it is refuted, and is confirmed in that."""
-    given = {"classes": ("bad", "good"), "public_texts": TEXTS[:4], "epsilon": 2.0, "delta": 1e-6, "records": 80}
-    classifier = dn.texts.fit_private_classifier(TEXTS, LABELS, **given, seed=1)
+    options = dn.ClassifierOptions(classes=("bad", "good"), epsilon=2.0, delta=1e-6, records=80, seed=1)
+    classifier = dn.texts.fit_private_classifier(TEXTS, LABELS, options, public=dn.PublicTexts(TEXTS[:4]))
     document = json.loads(build_linear_card(classifier, "").to_json())
     assert document["training records"]["status"] == "refuted"
     check_as_written(document)
@@ -148,10 +148,7 @@ def test_a_private_classifier_of_a_public_seed():
 TEXTS, LABELS = ["the good film", "a bad plot", "good and fine", "bad, poor film"] * 20, ["good", "bad"] * 40
 GIVEN = {
     "classes": ("bad", "good"),
-    "columns": {"stars": ["1", "2"] * 40},
     "domains": {"stars": ["1", "2"]},
-    "public_texts": TEXTS[:4],
-    "public_labels": LABELS[:4],
     "generator": "candidates",
     "propose": lambda request: ["good"] * len(request.lengths),
     "epsilon": 2.0,
@@ -161,9 +158,17 @@ GIVEN = {
 }
 
 
-def synthesize(**options):
+def synthesize(persons=None, **options):
     """Return the fields of the certificate of a synthetic table."""
-    return json.loads(dn.synthesize(TEXTS, LABELS, **GIVEN | options).certificate.to_json())
+    release = dn.synthesize(
+        TEXTS,
+        LABELS,
+        dn.SynthesisOptions(**GIVEN | options),
+        persons=persons,
+        columns={"stars": ["1", "2"] * 40},
+        public=dn.PublicTexts(TEXTS[:4], LABELS[:4]),
+    )
+    return json.loads(release.certificate.to_json())
 
 
 @pytest.fixture(scope="module")

@@ -33,12 +33,12 @@ def test_all_pairs_are_compared(model, name, options, order):
     method = made(model, name, 2.0, **options)
     clipped = dn.rewriting.encode_clipped_vectors(method, TEXTS)
     apart = np.linalg.norm(clipped[:, None] - clipped[None], ord=order, axis=2)
-    found = dn.rewriting.find_farthest_texts(method.mechanism, clipped)
+    found = dn.rewriting.measure_text_distances(method.mechanism, clipped)
     assert found.distance == pytest.approx(apart.max())
     assert apart[found.first_row, found.second_row] == pytest.approx(apart.max())
-    counted = dn.rewriting.pairs_beyond_sensitivity(method.mechanism, clipped)
-    assert counted.violation_count == (apart > counted.claimed_sensitivity).sum() // 2
-    assert (counted.violation_count > 0) == (found.ratio > 1) == (name == "adept")
+    assert found.violation_count == (apart > found.claimed_sensitivity * (1 + 1e-12)).sum() // 2
+    assert (found.violation_count > 0) == (found.ratio > 1) == (name == "adept")
+    assert found.pair_count == len(TEXTS) * (len(TEXTS) - 1) // 2
     if order == 1:
         assert found.loss == pytest.approx(found.distance / method.mechanism.scale(64))
         assert found.loss == pytest.approx(2.0 * found.ratio, rel=1e-6)
@@ -50,17 +50,17 @@ def test_the_ball_s_own_worst_pair(model):
     """Opposite corners of the cube in the ball are found, sqrt(n) times the claim apart."""
     method = made(model, "adept", 1.0)
     corner = np.full(64, 0.01 / 8)
-    found = dn.rewriting.find_farthest_texts(method.mechanism, np.stack([corner, 0.3 * corner, -corner]))
+    found = dn.rewriting.measure_text_distances(method.mechanism, np.stack([corner, 0.3 * corner, -corner]))
     assert {found.first_row, found.second_row} == {0, 2}
     assert found.ratio == pytest.approx(8)
     dptext = made(model, "dptext", 1.0).mechanism
-    assert dn.rewriting.find_farthest_texts(dptext, np.stack([corner, -corner])).loss is None
+    assert dn.rewriting.measure_text_distances(dptext, np.stack([corner, -corner])).loss is None
 
 
 def test_an_audit_of_vectors(model):
     """At a claim of 3 the published method is refuted by the likelihood of its vectors, the corrected one is not."""
     method = made(model, "adept", 3.0)
-    pair = dn.rewriting.find_farthest_texts(method.mechanism, dn.rewriting.encode_clipped_vectors(method, TEXTS))
+    pair = dn.rewriting.measure_text_distances(method.mechanism, dn.rewriting.encode_clipped_vectors(method, TEXTS))
     texts = TEXTS[pair.first_row], TEXTS[pair.second_row]
     options = {"view": "likelihood", "samples": 10_000, "confidence": 0.999, "seed": 0}
     published = dn.rewriting.audit_pair(method, *texts, **options)
@@ -84,7 +84,7 @@ def test_refusals(model):
     """One text, a method without vectors and a mechanism without a clip are refused."""
     method = made(model, "adept", 1.0)
     with refuses("2 texts"):
-        dn.rewriting.find_farthest_texts(method.mechanism, np.zeros((1, 64)))
+        dn.rewriting.measure_text_distances(method.mechanism, np.zeros((1, 64)))
     with refuses("'view'"):
         dn.rewriting.audit_pair(made(model, "tokens", 1.0), "show", "me", view="vector")
     with refuses("adept"):

@@ -183,8 +183,8 @@ def test_seeds_and_facts(small):
 def test_the_second_stage(small):
     """Training goes on from a model with noise, and leaves it as it was: its vocabulary, sizes and ball stay."""
     before = copy.deepcopy(small)
-    given = options(latent=20, noise=("gaussian", 0.2))
-    found = fit(["zork to dallas", *corpus()[5:]], given=given, limit=7, start=small)
+    given = options(max_tokens=7, latent=20, noise=("gaussian", 0.2))
+    found = fit(["zork to dallas", *corpus()[5:]], given=given, start=small)
     assert (found.vocabulary, found.limit, found.latent) == (small.vocabulary, small.limit, small.latent)
     assert (found.facts["options"]["noise"], found.facts["options"]["latent"]) == (("gaussian", 0.2), 8)
     assert found.facts["first stage"] == small.facts
@@ -212,6 +212,7 @@ def test_the_vectors_fill_the_ball(small):
     ("change", "value"),
     [
         ({"latent": 0}, "'latent'"),
+        *(({"max_tokens": limit}, limit) for limit in (0, -1, 1001, True, 8.0)),
         ({"epochs": 1.5}, 1.5),
         ({"batch_size": True}, True),
         ({"spliced": -1}, -1),
@@ -238,13 +239,12 @@ def test_options_that_cannot_be(change, value):
     [
         ({"texts": []}, 0),
         ({"held_out": []}, 0),
-        ({"texts": ["a b c"], "held_out": ["a"], "limit": 2}, "Text 1 has 3 tokens"),
-        *(({"limit": limit}, limit) for limit in (0, -1, 1001, True, 8.0)),
+        ({"texts": ["a b c"], "held_out": ["a"], "given": options(max_tokens=2)}, "Text 1 has 3 tokens"),
         ({"given": options(noise=("laplace", 0.1))}, "'noise'"),
     ],
 )
 def test_runs_that_cannot_be(change, value):
-    """No texts, texts beyond the limit, a limit out of range, and noise without a first stage are refused."""
+    """No texts, texts beyond the limit, and noise without a first stage are refused."""
     with refuses(value):
         fit(**change)
 

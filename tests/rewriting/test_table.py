@@ -11,11 +11,13 @@ import pytest
 import torch
 
 import deniable as dn
+from deniable.rewriting.table import make_method_cost
 from tests.commands import run
 from tests.refusals import refuses
 from tests.rewriting.untrained import FACTS, untrained
 
 MODEL = untrained()
+VectorMethod = type(dn.rewriting_method("adept-true", MODEL, epsilon=1.0))
 WITH_DELTA = "adept-gaussian"
 REFUTED = ("adept", "dptext")
 METHODS = ("adept-true", "adept-l1", WITH_DELTA, "dptext-fixed", "tokens", "tokens-mixed", *REFUTED)
@@ -265,3 +267,53 @@ def test_models_are_told_apart(rewrite):
     found = [rewrite(b"text\nshow\n", model=model)[1]["model"]["fingerprint"] for model in models]
     assert found[0] == found[1]
     assert len({*found}) == 4
+
+
+def cost(name, epsilon, **options):
+    return make_method_cost(dn.rewriting_method(name, MODEL, epsilon=epsilon, **options))
+
+
+@pytest.mark.parametrize("name", ["adept-true", "adept-l1", "tokens", "dptext-fixed"])
+def test_pure_methods(name):
+    """What is epsilon-private costs epsilon."""
+    [amount], [unit] = cost(name, 5.0).amounts, cost("adept-true", 1.0).amounts
+    assert (cost(name, 5.0).account, amount) == ("pure", 5 * unit)
+
+
+@pytest.mark.parametrize("claim", [4.0, 20.0])
+def test_a_method_of_ones_own(claim):
+    """What a text costs follows from the guarantee that was verified: refused below the exact loss, else as claimed."""
+    stated = type("Own", (dn.Laplace,), {"claim": dn.Guarantee(claim, "Theorem 1 of my paper")})
+    method = VectorMethod("own", MODEL, stated(epsilon=5.0, domain=dn.L2Ball(1.0)), {})
+    if claim < 5.0:
+        with refuses("refuted"):
+            make_method_cost(method)
+    else:
+        assert make_method_cost(method).amounts == cost("adept-true", claim).amounts
+
+
+def test_gaussian_noise():
+    """Gaussian noise is counted by its divergences, which grow with epsilon; another's claim about it is not."""
+    small, large = (cost("adept-gaussian", epsilon, delta=1e-6) for epsilon in (1.0, 5.0))
+    assert small.account == large.account == "approximate"
+    assert all(less <= more for less, more in zip(small.amounts, large.amounts, strict=True))
+    assert small.amounts[1] < large.amounts[1]
+    stated = type("Own", (dn.Gaussian,), {"claim": dn.Guarantee(0.1, "Theorem 1 of my paper", delta=1e-6)})
+    with refuses("undecided"):
+        make_method_cost(VectorMethod("own", MODEL, stated(epsilon=5.0, delta=1e-6, domain=dn.L2Ball(1.0)), {}))
+
+
+def test_what_cannot_be_charged():
+    """Nobody knows what a text costs under a claim that is false, nor what a class of another rewrites."""
+    for name in ("adept", "dptext"):
+        with refuses("refuted"):
+            cost(name, 5.0)
+
+    class Own:
+        name = "own"
+
+        def verify(self):
+            return dn.rewriting_method("tokens", MODEL, epsilon=0.1).verify()
+
+    with refuses("Own"):
+        make_method_cost(Own())

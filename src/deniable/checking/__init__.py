@@ -2,5 +2,5 @@
 
 from deniable.checking.certificate_check import CertificateCheck as CertificateCheck
 from deniable.checking.certificate_check import check_certificate as check_certificate
+from deniable.checking.document import FieldCheck as FieldCheck
 from deniable.checking.document import parse_certificate as parse_certificate
-from deniable.checking.fields import FieldCheck as FieldCheck

@@ -5,13 +5,11 @@ from typing import Any
 
 from deniable.accounting.planning import build_training_verdict, describe_accounting
 from deniable.accounting.training import TrainingPlan, compute_poisson_epsilon
-from deniable.checking.fields import TOLERANCE, Stated
-from deniable.checking.statements import OWNERS_CHOICE, VERSION, Statements
+from deniable.checking.document import OWNERS_CHOICE, TOLERANCE, VERSION, Stated, Statements
 from deniable.checking.synthesis import expect_linear_card
 from deniable.core.errors import import_extra
 from deniable.core.guarantees import EMPTY_PLACE, EMPTY_RECORD, PROVED_IDEAL
 from deniable.learning.card import CARD_SCHEMA, NO_GUARANTEE
-from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
 _PROTECTION, _ACCOUNTING, _CHOICE = "training records", "accounting", "epsilon chosen"
 _FOREIGN_NAMES = ("private", "mechanism", "guarantee", "verification", "meaning", "not_protected")
@@ -35,19 +33,13 @@ def expect_card(statements: Statements) -> tuple[dict[str, Any], str]:
     expected: dict[str, Any] = dict.fromkeys(names, Stated(_MODEL_NOTE))
     expected |= {"schema": CARD_SCHEMA, "deniable": VERSION}
     if statements.get(_PROTECTION, "guarantee") == "none":
-        return {**expected, _PROTECTION: _expect_no_guarantee(statements)}, "no privacy is claimed"
+        is_seeded = statements.get_text(_PROTECTION, "status").startswith("not private: ")
+        status = Stated("no privacy is claimed") if is_seeded else NO_GUARANTEE[1].value
+        return {**expected, _PROTECTION: {"guarantee": "none", "status": status}}, "no privacy is claimed"
     # Trainers whose claim is of another kind have noise, and no rate.
     if {"sampling rate", "noise multiplier"} <= {*statements.get_object(_ACCOUNTING)}:
         return {**expected, **_expect_accounting(statements)}, ""
     return expected, "guarantees of this kind of model are not recomputed"
-
-
-def _expect_no_guarantee(statements: Statements) -> dict[str, Any]:
-    """Return what a card without a guarantee says of the training records: nothing else is promised."""
-    status = statements.get(_PROTECTION, "status")
-    no_status = NO_GUARANTEE[1].value
-    is_seeded = isinstance(status, str) and status.startswith("not private: ")
-    return {"guarantee": "none", "status": Stated("no privacy is claimed") if is_seeded else no_status}
 
 
 def _expect_accounting(statements: Statements) -> dict[str, Any]:
@@ -59,20 +51,14 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
     delta = statements.require_number(_ACCOUNTING, "delta", maximum=0.5)
     steps = statements.require_number(_ACCOUNTING, "steps", maximum=_MAX_STEPS)
     epsilon = statements.require_number(_ACCOUNTING, "epsilon, one record made empty", maximum=_MAX_EPSILON)
-    choices = dict.fromkeys(("sampling rate", "steps", "noise multiplier", "clipping norm"), Stated(OWNERS_CHOICE))
-    choices["delta"] = Stated(OWNERS_CHOICE)
+    names = ("sampling rate", "steps", "noise multiplier", "clipping norm", "delta")
+    choices = dict.fromkeys(names, Stated(OWNERS_CHOICE))
     # Of one record, whose batches have so many records on average: what is spent follows from the rate alone.
     plan = TrainingPlan("poisson", 1, rate, max(int(steps), 1), multiplier, clip)
     if steps != plan.steps or not _is_spent_within(plan, epsilon, delta):
-        problem = Stated("", "steps and noise spend more than this")
-        return {
-            _ACCOUNTING: {
-                **choices,
-                "epsilon, one record made empty": problem,
-                "epsilon, replace one record": Stated("not computed, since the other epsilon is wrong"),
-            },
-            _PROTECTION: Stated("", "it does not follow from the accounting"),
-        }
+        choices["epsilon, one record made empty"] = Stated("", "steps and noise spend more than this")
+        choices["epsilon, replace one record"] = Stated("not computed, since the other epsilon is wrong")
+        return {_ACCOUNTING: choices, _PROTECTION: Stated("", "it does not follow from the accounting")}
     adjacency, adjacency_mark = statements.choose((EMPTY_RECORD, EMPTY_PLACE), EMPTY_RECORD, _PROTECTION, "adjacency")
     verdict = build_training_verdict(plan, delta, adjacency)
     guarantee = verdict.guarantee
@@ -85,12 +71,8 @@ def _expect_accounting(statements: Statements) -> dict[str, Any]:
         "verdict": {**verdict.to_dict(), "seconds": Stated("how long the owner's proof took")},
     }
     if _CHOICE in statements.get_object(_PROTECTION):
-        choices_of_epsilon = (CHOSEN_BY_OWNER, CHOSEN_FROM_DATA)
-        protection[_CHOICE] = statements.choose(choices_of_epsilon, CHOSEN_BY_OWNER, _PROTECTION, _CHOICE)[1]
-    return {
-        _ACCOUNTING: {**describe_accounting(plan, delta), **choices},
-        _PROTECTION: protection,
-    }
+        protection[_CHOICE] = statements.is_chosen_from_data(_PROTECTION, _CHOICE)[1]
+    return {_ACCOUNTING: {**describe_accounting(plan, delta), **choices}, _PROTECTION: protection}
 
 
 def _is_spent_within(plan: TrainingPlan, epsilon: float, delta: float) -> bool:

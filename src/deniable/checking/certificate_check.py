@@ -8,9 +8,8 @@ from pathlib import Path
 from typing import Any, Literal
 
 from deniable.checking.cards import expect_card
-from deniable.checking.fields import FieldCheck, FieldStatus, compare_fields
+from deniable.checking.document import FieldCheck, FieldStatus, Statements, compare_fields
 from deniable.checking.rewriting import expect_rewrite_certificate
-from deniable.checking.statements import Statements
 from deniable.checking.synthesis import expect_synthesis_certificate
 from deniable.checking.words import expect_word_certificate
 from deniable.core.errors import InputError, escape_unprintable, make_parameter_error, shorten_text

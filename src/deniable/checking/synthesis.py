@@ -4,21 +4,15 @@ import json
 from types import SimpleNamespace
 from typing import Any, cast
 
-from deniable.checking.fields import Stated, compare_fields
-from deniable.checking.statements import OWNERS_LEDGER, VERSION, Statements
+from deniable.checking.document import OWNERS_LEDGER, VERSION, Stated, Statements, compare_fields
 from deniable.core.errors import InputError
 from deniable.core.guarantees import Unit
-from deniable.persons.budget import Budget
-from deniable.persons.card import build_linear_card
-from deniable.persons.certificate import FRESH_NOISE, PUBLIC_SEED_NOISE, certify_budget
+from deniable.persons.budget import Budget, describe_groups, judge_budget
+from deniable.persons.certificate import FRESH_NOISE, PUBLIC_SEED_NOISE, build_linear_card, certify_budget
 from deniable.persons.classifier import LinearClassifier
-from deniable.persons.classifier_training import ClassifierOptions, judge_budget
-from deniable.persons.features import FeatureMap
-from deniable.persons.group_privacy import describe_groups
-from deniable.persons.histograms import ColumnDomain
 from deniable.persons.linear_training import plan_linear_training
-from deniable.persons.nominal_count import CountSource
-from deniable.persons.synthesis import COUNTS_MEASUREMENT, GeneratorName, SynthesisOptions
+from deniable.persons.options import ClassifierOptions, GeneratorName, SynthesisOptions
+from deniable.persons.release import COUNTS_MEASUREMENT, plan_budget
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
 _MAX_EPSILON, _MAX_DOMAINS = 1e3, 200
@@ -26,7 +20,7 @@ _PUBLIC_NAMES = "public names, of which the number enters the budget"
 _NOT_AT_HAND = "the classifier and its public texts are not at hand"
 _UNITS: tuple[Unit, ...] = ("record", "person")
 _GENERATORS: tuple[GeneratorName, ...] = ("tilted", "recombined", "candidates", "counts")
-_COUNT_SOURCES: tuple[CountSource, ...] = ("declared", "measured with noise")
+_COUNT_SOURCES = ("declared", "measured with noise")
 
 
 def expect_synthesis_certificate(statements: Statements) -> dict[str, Any]:
@@ -38,35 +32,31 @@ def expect_synthesis_certificate(statements: Statements) -> dict[str, Any]:
     unit, unit_mark = statements.choose(_UNITS, "record", "guarantee", "unit")
     generator, generator_mark = statements.choose(_GENERATORS, "tilted", "mechanism", "generator")
     noise, noise_mark = statements.choose((FRESH_NOISE, PUBLIC_SEED_NOISE), FRESH_NOISE, "noise")
-    chosen, chosen_mark = statements.choose((CHOSEN_BY_OWNER, CHOSEN_FROM_DATA), CHOSEN_BY_OWNER, "chosen")
+    from_data, chosen_mark = statements.is_chosen_from_data("chosen")
     source, source_mark = statements.choose(_COUNT_SOURCES, "declared", "nominal", "source")
     units = statements.get_count("nominal", "units", minimum=1)
     measurements = statements.get_list("measurements")
     epsilon = statements.require_number("guarantee", "epsilon", maximum=_MAX_EPSILON)
     delta = statements.require_number("guarantee", "delta", maximum=1.0)
-    training = ClassifierOptions(
-        _read_names(statements.get("mechanism", "classes"), "mechanism.classes"),
-        epsilon,
-        delta,
-        (units or 1) if source == "declared" else None,
-        0 if noise == PUBLIC_SEED_NOISE else None,
-        chosen == CHOSEN_FROM_DATA,
-    )
     options = SynthesisOptions(
-        training,
-        statements.get_count("records", minimum=1) or 1,
-        generator,
-        _read_domains(statements),
-        any(isinstance(one, dict) and one.get("name") == COUNTS_MEASUREMENT for one in measurements),
-        (lambda _: []) if generator == "candidates" else None,
+        classes=_read_names(statements.get("mechanism", "classes"), "mechanism.classes"),
+        epsilon=epsilon,
+        delta=delta,
+        records=(units or 1) if source == "declared" else None,
+        chosen_from_data=from_data,
+        seed=0 if noise == PUBLIC_SEED_NOISE else None,
+        rows=statements.get_count("records", minimum=1) or 1,
+        generator=generator,
+        domains=_read_domains(statements),
+        counts=any(isinstance(one, dict) and one.get("name") == COUNTS_MEASUREMENT for one in measurements),
+        propose=(lambda _: []) if generator == "candidates" else None,
     )
-    first = measurements[0] if measurements else None
-    feature_count = _count_features(first, len(training.classes))
-    budget = options.plan_budget(_stand_in_features(feature_count), unit)
+    feature_count, size_mark = _read_features(measurements[0] if measurements else None, len(options.classes))
+    budget = plan_budget(options, feature_count, unit)
     nominal = {"units": units or 1, "source": source}
     certificate = certify_budget(budget, options, nominal, statements.get_text("mechanism", "features"))
     fields: dict[str, Any] = json.loads(certificate.to_json())
-    fields["measurements"][0]["coordinates"] = _mark_coordinates(first, len(training.classes))
+    fields["measurements"][0]["coordinates"] = size_mark
     return {
         **fields,
         "deniable": VERSION,
@@ -99,9 +89,7 @@ def expect_linear_card(statements: Statements) -> dict[str, Any]:
     protection, data = "training records", "data"
     verdict_path = (protection, "verdict", "guarantee")
     unit, unit_mark = statements.choose(_UNITS, "record", protection, "unit")
-    chosen, chosen_mark = statements.choose(
-        (CHOSEN_BY_OWNER, CHOSEN_FROM_DATA), CHOSEN_BY_OWNER, protection, "epsilon chosen"
-    )
+    from_data, chosen_mark = statements.is_chosen_from_data(protection, "epsilon chosen")
     count_notes = {f"of {unit}s; {source}": source for source in _COUNT_SOURCES}
     note, note_mark = statements.choose([*count_notes], f"of {unit}s; declared", "notes", data, "nominal number")
     start, start_mark = statements.choose(
@@ -110,19 +98,18 @@ def expect_linear_card(statements: Statements) -> dict[str, Any]:
     nominal = statements.get_count(data, "nominal number", minimum=1) or 1
     is_seeded = statements.get(protection, "status") == "refuted"
     options = ClassifierOptions(
-        _read_names(statements.get(data, "classes"), "data.classes"),
-        statements.require_number(*verdict_path, "epsilon", maximum=_MAX_EPSILON),
-        statements.require_number(*verdict_path, "delta", maximum=1.0),
-        nominal if count_notes[note] == "declared" else None,
-        0 if is_seeded else None,
+        classes=_read_names(statements.get(data, "classes"), "data.classes"),
+        epsilon=statements.require_number(*verdict_path, "epsilon", maximum=_MAX_EPSILON),
+        delta=statements.require_number(*verdict_path, "delta", maximum=1.0),
+        records=nominal if count_notes[note] == "declared" else None,
+        seed=0 if is_seeded else None,
     )
-    first = statements.get("measurements", "classifier")
-    features = _stand_in_features(_count_features(first, len(options.classes)))
-    budget = options.plan_budget(features, unit)
+    feature_count, size_mark = _read_features(statements.get("measurements", "classifier"), len(options.classes))
+    budget = plan_budget(options, feature_count, unit)
     guarantee, verdict = judge_budget(budget, options.seed)
     described = budget.describe_measurements()
     stand_in = SimpleNamespace(
-        feature_map=features,
+        feature_map=range(feature_count),
         classes=options.classes,
         guarantee=guarantee,
         verdict=verdict,
@@ -132,14 +119,14 @@ def expect_linear_card(statements: Statements) -> dict[str, Any]:
             "measurements": described,
             "training": vars(plan_linear_training(budget, nominal)),
             "groups": describe_groups(budget),
-            "epsilon chosen": chosen,
+            "epsilon chosen": CHOSEN_FROM_DATA if from_data else CHOSEN_BY_OWNER,
             "started from": start,
             "ledger": statements.list_ledger_lines(protection, "ledger"),
         },
     )
     card = build_linear_card(cast("LinearClassifier", stand_in), "")
     fields: dict[str, Any] = json.loads(card.to_json())
-    fields["measurements"]["classifier"]["coordinates"] = _mark_coordinates(first, len(options.classes))
+    fields["measurements"]["classifier"]["coordinates"] = size_mark
     vouched = _expect_epsilon(
         budget, list(statements.get_object("measurements").values()), list(fields["measurements"].values())
     )
@@ -180,32 +167,21 @@ def _read_names(value: object, path: str) -> tuple[str, ...]:
     return tuple(value)
 
 
-def _read_domains(statements: Statements) -> tuple[ColumnDomain, ...]:
-    """Return the declared columns.
+def _read_domains(statements: Statements) -> dict[str, tuple[str, ...]]:
+    """Return the values of the declared columns.
 
     Raises:
-        InputError: there are too many, or their values are none.
+        InputError: there are too many, or their values are no names.
     """
     domains = statements.get_object("mechanism", "domains")
     if len(domains) > _MAX_DOMAINS:
         raise InputError(f"A certificate is checked with at most {_MAX_DOMAINS} columns. Got {len(domains):,}.")
-    return tuple(ColumnDomain(name, _read_names(values, "mechanism.domains")) for name, values in domains.items())
+    return {name: _read_names(values, "mechanism.domains") for name, values in domains.items()}
 
 
-def _count_features(measurement: object, class_count: int) -> int:
-    """Return the number of features behind the measurement of a classifier; 1 where none can be read."""
-    coordinates = measurement.get("coordinates") if isinstance(measurement, dict) else None
-    is_count = isinstance(coordinates, int) and not isinstance(coordinates, bool) and coordinates > 0
-    return max(1, coordinates // (class_count - 1)) if is_count and isinstance(coordinates, int) else 1
-
-
-def _mark_coordinates(measurement: object, class_count: int) -> Stated:
-    """Return how the size of a classifier is marked: its features are not at hand."""
-    coordinates = measurement.get("coordinates") if isinstance(measurement, dict) else None
-    is_multiple = coordinates == _count_features(measurement, class_count) * (class_count - 1)
-    return Stated(_NOT_AT_HAND, "" if is_multiple else "no multiple of the number of classes less one")
-
-
-def _stand_in_features(count: int) -> FeatureMap:
-    """Return what has the length of a feature map, which is all that a budget reads of it."""
-    return cast("FeatureMap", range(count))
+def _read_features(measurement: object, class_count: int) -> tuple[int, Stated]:
+    """Return the number of features of a classifier, all that a budget reads of them, and its size's mark."""
+    stated = Statements(measurement if isinstance(measurement, dict) else {}).get_count("coordinates", minimum=1)
+    count, rest = divmod(stated or 0, class_count - 1)
+    problem = "" if count and not rest else "no multiple of the number of classes less one"
+    return max(count, 1), Stated(_NOT_AT_HAND, problem)

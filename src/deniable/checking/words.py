@@ -1,5 +1,6 @@
 """What the certificate of privatized words should say: the law is built from its space and parameters, and proved."""
 
+import contextlib
 import dataclasses
 import inspect
 import json
@@ -9,13 +10,14 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, cast
 
-from deniable.checking.fields import Stated
-from deniable.checking.spaces import find_space
-from deniable.checking.statements import OWNERS_CHOICE, PRIVATE_COUNT, VERSION, Statements
+from deniable.checking.document import OWNERS_CHOICE, PRIVATE_COUNT, VERSION, Stated, Statements
+from deniable.core.errors import InputError, shorten_text
 from deniable.core.guarantees import ANY_TWO_WORDS, Status, Verdict
 from deniable.core.keys import NoiseSource
-from deniable.registry.words import WORD_MECHANISMS
+from deniable.registry import WORD_MECHANISMS
 from deniable.space import Space
+from deniable.space.metrics import resolve_metric
+from deniable.space.word_classes import BUILTIN_CLASSES
 from deniable.text.batches import Tally
 from deniable.text.certificate import (
     CERTIFICATE_SCHEMA,
@@ -24,19 +26,18 @@ from deniable.text.certificate import (
     encode_document_guarantee,
     list_unprotected,
 )
-from deniable.text.escapes import Escapes
 from deniable.text.release import Release
-from deniable.text.release_certificate import (
-    CHOICE_DISCLOSURE,
-    CHOSEN_BY_OWNER,
-    CHOSEN_FROM_DATA,
-    NOTHING_COPIED,
-    list_steps,
-)
-from deniable.text.tokens import CasePolicy, UnknownPolicy
+from deniable.text.release_certificate import CHOICE_DISCLOSURE, NOTHING_COPIED, list_steps
 from deniable.words import WordMechanism
 from deniable.words.prior import Prior, build_prior, read_prior
 
+_GLOVE_SOURCE = re.compile(r"GloVe 6B(?: 50d)?, ([1-9][0-9]{0,5}) most frequent words")
+_METRIC_NAME = re.compile(r"(?P<metric>[^,(]+(?:\([^()]*\))?)(?:, with (?P<classes>.+) hidden)?")
+MIN_REBUILT_WORDS, MAX_REBUILT_WORDS = 2, 50_000
+"""Words of a space that is built because a certificate says so: proofs take the square of their number."""
+MAX_FOLLOWED_EDGES = MAX_REBUILT_WORDS * 16
+"""Edges that a search from one word may follow where a certificate says how steps are counted: there is one search a
+word, and for some mechanisms a hundred. With twelve neighbours and five steps 12^5 = 250,000 are followed."""
 MAX_EPSILON = 1e6
 """Beyond it no computation is begun; an epsilon of 50 already promises next to nothing."""
 _PRIOR_NAMES = {
@@ -45,56 +46,45 @@ _PRIOR_NAMES = {
 }
 _FIGURES = (*_PRIOR_NAMES, "bands", "most_exposed")
 _PUBLIC_SEED: NoiseSource = "public seed"
+_POLICIES: dict[str, tuple[str | None, ...]] = {
+    "unknown": ("draw", "mask", "drop"),
+    "case": ("lower", "copy"),
+    "unescape": (None, "html"),
+}
+"""What a release can do with unknown words, case and escapes, the default first."""
 
 
 @dataclasses.dataclass(frozen=True)
 class _Options:
-    """The options of a release as its certificate states them, and how each field is marked."""
+    """The options of a release as its certificate states them, the default in place of what is none, and their marks.
+
+    Attributes:
+        noise: where it came from, and how that is marked.
+        from_data: whether epsilon was chosen from the private texts, and how that is marked.
+        policies: of the unknown words, case and escapes, each by its name, and how it is marked.
+        kept_words: their number.
+    """
 
     noise: tuple[NoiseSource, Stated]
-    unknown: tuple[UnknownPolicy, Stated]
-    case: tuple[CasePolicy, Stated]
-    unescape: tuple[Escapes | None, Stated]
-    chosen: tuple[str, Stated]
+    from_data: tuple[bool, Stated]
+    policies: dict[str, tuple[Any, Stated]]
     kept_words: int
 
     @classmethod
     def read(cls, statements: Statements) -> "_Options":
-        """Return the options of a certificate, the default in place of what is none."""
+        """Return the options of a certificate."""
         source_by_text = {text: source for source, text in NOISE_DESCRIPTIONS.items()}
         noise, noise_mark = statements.choose([*source_by_text], NOISE_DESCRIPTIONS["random"], "noise")
-        escapes: list[Escapes | None] = ["html", None]
-        unknowns: list[UnknownPolicy] = ["draw", "mask", "drop"]
-        cases: list[CasePolicy] = ["lower", "copy"]
         return cls(
-            noise=(source_by_text[noise], noise_mark),
-            unknown=statements.choose(unknowns, "draw", "release", "unknown"),
-            case=statements.choose(cases, "lower", "release", "case"),
-            unescape=statements.choose(escapes, None, "release", "unescape"),
-            chosen=statements.choose([CHOSEN_BY_OWNER, CHOSEN_FROM_DATA], CHOSEN_BY_OWNER, "chosen"),
-            kept_words=statements.get_count("release", "kept_words") or 0,
+            (source_by_text[noise], noise_mark),
+            statements.is_chosen_from_data("chosen"),
+            {name: statements.choose(values, values[0], "release", name) for name, values in _POLICIES.items()},
+            statements.get_count("release", "kept_words") or 0,
         )
 
-    def make_release(self, mechanism: WordMechanism) -> Release:
-        """Return a release with these options, but for the kept words, of which only the number is known."""
-        # With a ledger noise is keyed too; what the ledger allows is only stated.
-        keys = {"random": None, "keyed": bytes(32), "ledger": bytes(32), _PUBLIC_SEED: "seed:0"}
-        return Release(
-            mechanism,
-            unknown=self.unknown[0],
-            case=self.case[0],
-            unescape=self.unescape[0],
-            key=keys[self.noise[0]],
-        )
-
-    def list_unprotected(self, statements: Statements) -> list[Any]:
-        """Return what a certificate should call not protected."""
-        return [
-            *statements.list_revealing(),
-            *([CHOICE_DISCLOSURE] if self.chosen[0] == CHOSEN_FROM_DATA else []),
-            *list_unprotected(self.unknown[0], self.case[0], self.kept_words),
-            *statements.list_copied(),
-        ]
+    def __getitem__(self, name: str) -> Any:  # noqa: ANN401 - of several types
+        """Return a policy."""
+        return self.policies[name][0]
 
 
 def expect_word_certificate(
@@ -121,21 +111,18 @@ def expect_word_certificate(
     if space_fields["fingerprint"] != statements.get("space", "fingerprint"):
         reason = "the words, vectors, metric or hidden classes at hand are not those of the certificate"
         expected = _expect_without_law(statements, options, epsilon, reason)
-        return {**expected, "space": _mark_equal(space_fields, statements.get_object("space"), reason)}, reason
-    mechanism = _build_mechanism(statements, name, found_space)
-    return _expect_with_law(statements, options, mechanism, space_fields, prior), ""
-
-
-def _build_mechanism(statements: Statements, name: str, space: Space) -> WordMechanism:
-    """Return the mechanism of a certificate, with those of its parameters that are arguments."""
+        for field, value in space_fields.items():
+            is_equal = value == statements.get("space", field)
+            expected["space"][field] = Stated(reason) if is_equal else value
+        return expected, reason
     mechanism_class = WORD_MECHANISMS[name]
-    arguments = inspect.signature(mechanism_class).parameters
-    values = {
+    parameters = inspect.signature(mechanism_class).parameters.keys() - {"space"}
+    arguments = {
         parameter: math.inf if value == "inf" else value
         for parameter, value in statements.get_object("mechanism").items()
-        if parameter in arguments and parameter != "space" and (value == "inf" or not isinstance(value, str))
+        if parameter in parameters and (value == "inf" or not isinstance(value, str))
     }
-    return mechanism_class(space, **values)
+    return _expect_with_law(statements, options, mechanism_class(found_space, **arguments), space_fields, prior), ""
 
 
 def _expect_with_law(
@@ -146,12 +133,16 @@ def _expect_with_law(
     prior: Prior | Path | None,
 ) -> dict[str, Any]:
     """Return what every field should be, by the very code that writes certificates."""
-    space, release = mechanism.space, options.make_release(mechanism)
+    space = mechanism.space
+    # With a ledger noise is keyed too; what the ledger allows is only stated.
+    keys = {"random": None, "keyed": bytes(32), "ledger": bytes(32), _PUBLIC_SEED: "seed:0"}
+    # Of kept words only the number is known.
+    release = Release(mechanism, **{name: options[name] for name in _POLICIES}, key=keys[options.noise[0]])
     public_prior = read_prior(prior, space) if isinstance(prior, Path) else build_prior(space, prior)
     certificate = Certificate.of(
         release,
         Tally(),
-        chosen_from_data=options.chosen[0] == CHOSEN_FROM_DATA,
+        chosen_from_data=options.from_data[0],
         prior=public_prior,
         copied=NOTHING_COPIED,
     )
@@ -160,12 +151,17 @@ def _expect_with_law(
         # Of another value, such as a text, no law was built.
         if fields["mechanism"][parameter] == statements.get("mechanism", parameter):
             fields["mechanism"][parameter] = Stated(OWNERS_CHOICE)
+    figures = {name: fields[name] for name in _FIGURES}
+    matches = [pattern.fullmatch(statements.get_text(name)) for name, pattern in _PRIOR_NAMES.items()]
+    prior_names = {match[1] if match else "" for match in matches}
+    if len(prior_names) == 1 and not prior_names & {"", public_prior.name}:
+        figures = dict.fromkeys(_FIGURES, Stated("under a prior that is not at hand: give its file of counts"))
     is_refuted = fields["verification"]["status"] == "refuted"
     documents = [] if is_refuted else _expect_documents(statements, mechanism, fields["guarantee"]["status"])
     return {
         **fields,
         **_expect_from_statements(statements, options),
-        **_expect_figures(statements, fields, public_prior),
+        **figures,
         "documents": documents,
         "space": space_fields,
         "release": _expect_options(statements, options, release.fingerprint),
@@ -187,25 +183,15 @@ def _expect_documents(statements: Statements, mechanism: WordMechanism, status: 
     return expected
 
 
-def _expect_figures(statements: Statements, fields: dict[str, Any], prior: Prior) -> dict[str, Any]:
-    """Return what is kept and what an attacker guesses, where that is under the prior at hand."""
-    matches = [pattern.fullmatch(statements.get_text(name)) for name, pattern in _PRIOR_NAMES.items()]
-    names = {match[1] if match else "" for match in matches}
-    if len(names) == 1 and not names & {"", prior.name}:
-        return dict.fromkeys(_FIGURES, Stated("under a prior that is not at hand: give its file of counts"))
-    return {name: fields[name] for name in _FIGURES}
-
-
 def _expect_options(statements: Statements, options: _Options, fingerprint: str | Stated | None) -> dict[str, Any]:
     """Return what is expected of the options; where no word was kept, an equal fingerprint vouches for them."""
     is_vouched = not options.kept_words and fingerprint == statements.get("release", "fingerprint")
-    marks: dict[str, tuple[Any, Stated]] = {
-        "unknown": options.unknown, "case": options.case, "unescape": options.unescape,
-    }  # fmt: skip
     if options.kept_words:
         fingerprint = Stated("kept words are only counted, so that it cannot be computed again")
     return {
-        **{name: value if is_vouched and not mark.problem else mark for name, (value, mark) in marks.items()},
+        **{
+            name: value if is_vouched and not mark.problem else mark for name, (value, mark) in options.policies.items()
+        },
         "kept_words": 0 if is_vouched else statements.mark_count("release", "kept_words"),
         "fingerprint": fingerprint,
     }
@@ -217,13 +203,18 @@ def _expect_from_statements(statements: Statements, options: _Options) -> dict[s
         "schema": CERTIFICATE_SCHEMA,
         "deniable": VERSION,
         "noise": options.noise[1],
-        "chosen": options.chosen[1],
+        "chosen": options.from_data[1],
         "steps": statements.list_steps(
-            list_steps(options.unescape[0], NOTHING_COPIED), has_ledger=options.noise[0] == "ledger"
+            list_steps(options["unescape"], NOTHING_COPIED), has_ledger=options.noise[0] == "ledger"
         ),
         "records": statements.mark_count("records"),
         "words": statements.mark_count("words", problem=_find_count_problem(statements)),
-        "not_protected": options.list_unprotected(statements),
+        "not_protected": [
+            *statements.list_revealing(),
+            *([CHOICE_DISCLOSURE] if options.from_data[0] else []),
+            *list_unprotected(options["unknown"], options["case"], options.kept_words),
+            *statements.list_copied(),
+        ],
     }
 
 
@@ -255,11 +246,6 @@ def _describe_space(statements: Statements, space: Space) -> dict[str, Any]:
     }
 
 
-def _mark_equal(expected: dict[str, Any], fields: dict[str, Any], reason: str) -> dict[str, Any]:
-    """Return what is expected of a space, with a mark for what is equal although the spaces differ."""
-    return {name: Stated(reason) if value == fields.get(name) else value for name, value in expected.items()}
-
-
 def _expect_without_law(statements: Statements, options: _Options, epsilon: float, reason: str) -> dict[str, Any]:
     """Return what every field should be where the law cannot be built: what follows from other fields."""
     unchecked = Stated(f"not checked: {reason}")
@@ -285,8 +271,45 @@ def _expect_without_law(statements: Statements, options: _Options, epsilon: floa
         **dict.fromkeys(_FIGURES, unchecked),
         "arithmetic": unchecked,
         "meaning": unchecked,
-        "space": {
-            **dict.fromkeys(("source", "words", "metric", "hidden", "fingerprint"), unchecked),
-        },
+        "space": dict.fromkeys(("source", "words", "metric", "hidden", "fingerprint"), unchecked),
         "release": _expect_options(statements, options, unchecked),
     }
+
+
+def find_space(
+    statements: Statements, given: Space | Path | None, hide: Sequence[str | Path] = ()
+) -> tuple[Space | None, str]:
+    """Return the space that a certificate is about, or None and why it is not at hand.
+
+    No path or address of the certificate is ever opened.
+
+    Args:
+        statements: of the certificate.
+        given: the checker's own space, or a file of words and vectors; None for the words of the package.
+        hide: files with lists of the hidden classes that do not come with the package.
+
+    Raises:
+        InputError: the checker's file cannot be read, or does not suit the metric.
+    """
+    if isinstance(given, Space):
+        return given, ""
+    name = _METRIC_NAME.fullmatch(statements.get_text("space", "metric"))
+    classes = name["classes"].split(", ") if name and name["classes"] else []
+    metric = None
+    with contextlib.suppress(InputError):  # a metric of the owner's own
+        metric = resolve_metric(name["metric"] if name else "").name
+    unknown = [name for name in classes if name not in BUILTIN_CLASSES]
+    if metric is None or len(unknown) > len(hide):
+        missing = f"the list of the hidden class {shorten_text(repr(unknown[0]), 40)}" if metric else "the metric"
+        return None, f"{missing} is not at hand"
+    hidden = [*(name for name in classes if name in BUILTIN_CLASSES), *hide] if classes else []
+    if given is not None:
+        return Space.load(given, metric=metric, hide=hidden), ""
+    match = _GLOVE_SOURCE.fullmatch(statements.get_text("space", "source"))
+    size = int(match[1]) if match else 0
+    if not MIN_REBUILT_WORDS <= size <= MAX_REBUILT_WORDS:
+        return None, f"the space is not at hand (nor one of up to {MAX_REBUILT_WORDS:,} words of GloVe): give its file"
+    options = resolve_metric(metric).step_options
+    if options and min(size * options.neighbours, options.neighbours**options.reach) > MAX_FOLLOWED_EDGES:
+        return None, f"to count {metric} from each of {size:,} words takes long: give the space"
+    return Space.glove(size, metric=metric, hide=hidden), ""

@@ -13,8 +13,8 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.guarantees import Verdict
 from deniable.core.parallel import parallel_map
-from deniable.rewriting.attacks.ranking import get_norm_order
-from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.rewriting.methods import RewritingMethod, VectorMethod
+from deniable.rewriting.ranking import get_norm_order
 from deniable.vectors import Domain, VectorMechanism
 
 AuditView = Literal["vector", "likelihood", "text"]
@@ -26,36 +26,18 @@ _DISTANCE_ERROR = 1e-12
 
 
 @dataclasses.dataclass(frozen=True)
-class SensitivityViolations:
-    """How many pairs of given vectors lie farther apart than a claimed sensitivity.
+class TextDistances:
+    """How far apart the clipped vectors of a corpus lie, beside what a mechanism's noise is made for.
 
     Attributes:
+        first_row: number of one of the two texts whose vectors lie farthest apart.
+        second_row: number of the other.
+        distance: of the two, in the norm that the noise needs: l1 for Laplace noise, l2 for Gaussian.
+        claimed_sensitivity: the sensitivity that the noise is calibrated to.
+        loss: the loss of Laplace noise at the two, in nats: distance over scale; None for any other noise, such as
+            Gaussian noise, which has no largest loss.
         pair_count: unordered pairs compared.
         violation_count: those farther apart than claimed.
-        claimed_sensitivity: the sensitivity.
-    """
-
-    pair_count: int
-    violation_count: int
-    claimed_sensitivity: float
-
-    @property
-    def violation_share(self) -> float:
-        """The share of pairs that the claim does not cover."""
-        return self.violation_count / self.pair_count
-
-
-@dataclasses.dataclass(frozen=True)
-class FarthestTexts:
-    """The two texts of a corpus whose clipped vectors lie farthest apart.
-
-    Attributes:
-        first_row: number of a text.
-        second_row: number of the other.
-        distance: of their vectors, in the norm that the noise needs: l1 for Laplace noise, l2 for Gaussian.
-        claimed_sensitivity: the sensitivity that the noise is calibrated to.
-        loss: the loss of Laplace noise at these two, in nats: distance over scale; None for any other noise, such as
-            Gaussian noise, which has no largest loss.
     """
 
     first_row: int
@@ -63,15 +45,24 @@ class FarthestTexts:
     distance: float
     claimed_sensitivity: float
     loss: float | None
+    pair_count: int
+    violation_count: int
 
     @property
     def ratio(self) -> float:
-        """How many times as far apart as claimed."""
+        """How many times as far apart as claimed the two are."""
         return self.distance / self.claimed_sensitivity
 
+    @property
+    def violation_share(self) -> float:
+        """The share of pairs that the claim does not cover."""
+        return self.violation_count / self.pair_count
 
-def find_farthest_texts(mechanism: VectorMechanism, clipped: FloatArray) -> FarthestTexts:
-    """Return the pair of a corpus that a mechanism protects least: all pairs are compared.
+
+def measure_text_distances(mechanism: VectorMechanism, clipped: FloatArray) -> TextDistances:
+    """Return the pair of a corpus that a mechanism protects least, and how many pairs it does not protect as claimed.
+
+    All pairs are compared, each as a pair of neighbours (Habernal 2021, Section 6, there of drawn vectors).
 
     Args:
         mechanism: whose noise it is about.
@@ -80,20 +71,23 @@ def find_farthest_texts(mechanism: VectorMechanism, clipped: FloatArray) -> Fart
     Raises:
         InputError: fewer than two vectors.
     """
-    _check_pair(clipped)
-    metric = _name_metric(mechanism)
+    count, n = clipped.shape
+    if count < 2:  # noqa: PLR2004 - a pair
+        raise InputError(f"A pair needs at least 2 texts. Got {count}: give more.")
+    metric = "cityblock" if get_norm_order(mechanism) == 1 else "euclidean"
+    sensitivity = mechanism.sensitivity(n)
 
-    def search_block(first: int) -> tuple[float, int, int]:
+    def search_block(first: int) -> tuple[float, int, int, int]:
         distances = cdist(clipped[first : first + _ROWS_PER_BLOCK], clipped[first:], metric)
         one, other = np.unravel_index(int(distances.argmax()), distances.shape)
-        return float(distances[one, other]), first + int(one), first + int(other)
+        violations = int(np.triu(distances > sensitivity * (1 + _DISTANCE_ERROR), 1).sum())
+        return float(distances[one, other]), first + int(one), first + int(other), violations
 
-    distance, one, other = max(
-        parallel_map(search_block, range(0, len(clipped), _ROWS_PER_BLOCK)), key=lambda pair: pair[0]
-    )
-    n = clipped.shape[1]
+    blocks = parallel_map(search_block, range(0, count, _ROWS_PER_BLOCK))
+    distance, one, other, _ = max(blocks, key=lambda block: block[0])
     loss = distance / mechanism.scale(n) if mechanism.noise == "laplace" else None
-    return FarthestTexts(one, other, distance, mechanism.sensitivity(n), loss)
+    violation_count = sum(violations for *_, violations in blocks)
+    return TextDistances(one, other, distance, sensitivity, loss, count * (count - 1) // 2, violation_count)
 
 
 def encode_clipped_vectors(method: VectorMethod, texts: Sequence[str]) -> FloatArray:
@@ -115,35 +109,6 @@ def get_clip_domain(method: VectorMethod) -> Domain:
     if domain is None:
         raise InputError(f"The mechanism of {method.name} clips to no domain: choose a method that clips its vectors.")
     return domain
-
-
-def pairs_beyond_sensitivity(mechanism: VectorMechanism, clipped: FloatArray) -> SensitivityViolations:
-    """Return how many pairs of texts lie farther apart than the sensitivity that the noise is calibrated to.
-
-    Each is a pair of neighbours which the noise does not protect as claimed (Habernal 2021, Section 6, there of drawn
-    vectors). Distances are in the norm that the noise needs.
-
-    Raises:
-        InputError: fewer than two vectors.
-    """
-    _check_pair(clipped)
-    metric, limit = _name_metric(mechanism), mechanism.sensitivity(clipped.shape[1]) * (1 + _DISTANCE_ERROR)
-
-    def count_block(first: int) -> int:
-        distances = cdist(clipped[first : first + _ROWS_PER_BLOCK], clipped[first:], metric)
-        return int(np.triu(distances > limit, 1).sum())
-
-    count = sum(parallel_map(count_block, range(0, len(clipped), _ROWS_PER_BLOCK)))
-    return SensitivityViolations(len(clipped) * (len(clipped) - 1) // 2, count, limit)
-
-
-def _check_pair(clipped: FloatArray) -> None:
-    if len(clipped) < 2:  # noqa: PLR2004 - a pair
-        raise InputError(f"A pair needs at least 2 texts. Got {len(clipped)}: give more.")
-
-
-def _name_metric(mechanism: VectorMechanism) -> Literal["cityblock", "euclidean"]:
-    return "cityblock" if get_norm_order(mechanism) == 1 else "euclidean"
 
 
 def audit_pair(

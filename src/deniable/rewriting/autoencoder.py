@@ -1,5 +1,7 @@
 """A recurrent auto-encoder of texts (the network of Krishna et al. 2021, section 2)."""
 
+from typing import Any
+
 import torch
 from torch import Tensor, nn
 from torch.nn import functional
@@ -59,6 +61,11 @@ class Autoencoder(nn.Module):
         self.decoder = nn.GRU(embedding + latent, hidden, batch_first=True)
         self.to_embedding = nn.Linear(hidden, embedding)
         self.bias = nn.Parameter(torch.zeros(words))
+
+    @property
+    def shape(self) -> dict[str, Any]:
+        """The arguments that build a network of the same shape."""
+        return {name: getattr(self, name) for name in ("words", "latent", "hidden", "embedding", "radius")}
 
     def encode(self, tokens: Tensor, lengths: Tensor, weight: Tensor | None = None) -> Tensor:
         """Return vectors (b, n), not clipped.
@@ -159,8 +166,3 @@ def drop_words(tokens: Tensor, share: float, rng: torch.Generator) -> Tensor:
     """Return tokens (b, L), each read as `UNKNOWN` with a chance of ``share`` (Bowman et al. 2016, section 3.2)."""
     is_dropped = torch.rand(tokens.shape, generator=rng, device=tokens.device) < share
     return torch.where(is_dropped, UNKNOWN, tokens)
-
-
-def get_network_shape(network: Autoencoder) -> dict[str, int | float]:
-    """Return the arguments that build a network of the same shape."""
-    return {name: getattr(network, name) for name in ("words", "latent", "hidden", "embedding", "radius")}

@@ -14,9 +14,8 @@ from deniable.core.errors import check_count
 from deniable.core.guarantees import Guarantee, Verdict, is_proved, limit_status
 from deniable.core.numbers import format_exact, format_lower, format_odds, format_upper
 from deniable.core.report import Fact
-from deniable.rewriting.methods.base import RewritingMethod
+from deniable.rewriting.methods import RewritingMethod
 from deniable.rewriting.model import Rewriter
-from deniable.text.escapes import Escapes
 from deniable.text.release_certificate import (
     CHOICE_DISCLOSURE,
     CHOSEN_BY_OWNER,
@@ -25,13 +24,14 @@ from deniable.text.release_certificate import (
     ReleaseCertificate,
     list_copied,
     list_revealing,
-    list_steps,
 )
 from deniable.text.tables.layout import CopiedContent
 
 REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/4"
 FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
+SHAPE = "number and order of the records, line ends"
+SHAPE_WITH_NULLS = f"{SHAPE}, and which texts are null"
 _TRAINING_LAWS = {"laplace": "laplace", "gaussian": "gaussian"}
 """Laws of the noise in a training, for files that may name anything."""
 _MAX_STAGES = 20
@@ -78,68 +78,91 @@ def _format_budget(spent: dict[str, Any]) -> str:
     )
 
 
+@dataclasses.dataclass(frozen=True)
+class RewrittenTable:
+    """What a certificate says of the table that was released.
+
+    Attributes:
+        records: number of them.
+        texts: number of texts that were rewritten.
+        columns: number of columns of texts.
+        copied: what went with the texts unchanged.
+        has_nulls: whether the table can hold nulls, which stay.
+        steps: what was declared to be done to it beside the rewriting.
+    """
+
+    records: int
+    texts: int
+    columns: int = 1
+    copied: CopiedContent = NOTHING_COPIED
+    has_nulls: bool = False
+    steps: Sequence[str] = ()
+
+
 def certify_rewriting(
     method: RewritingMethod,
-    records: int,
-    texts: int,
+    table: RewrittenTable,
     *,
-    columns: Sequence[str] = ("text",),
-    copied: CopiedContent = NOTHING_COPIED,
-    nulls: bool = False,
-    unescape: Escapes | None = None,
     model: dict[str, Any] | None = None,
-    ledger_steps: Sequence[str] = (),
     chosen_from_data: bool = False,
 ) -> RewriteCertificate:
     """Return the certificate of a release.
 
     Args:
         method: what rewrote the texts.
-        records: of the table.
-        texts: that were rewritten.
-        columns: names of the columns of texts.
-        copied: what went with the texts unchanged.
-        nulls: whether the table can hold nulls, which stay.
-        unescape: how texts were decoded before they were rewritten.
+        table: what was released.
         model: what is said of the model, where the method's own has no weights; None to describe that.
-        ledger_steps: what a ledger had to do with the release.
         chosen_from_data: whether epsilon was chosen by looking at the private texts.
     """
-    model = _describe_rewriter(method.model) if model is None else model
+    model = model or {
+        "trained on": _describe_training_texts(method.model.facts),
+        "words": len(method.model.vocabulary),
+        "limit": method.model.limit,
+        "coordinates": method.model.latent,
+        "radius": method.model.radius,
+        "fingerprint": fingerprint_rewriter(method.model),
+    }
     verdict = method.verify()
     guarantee = limit_status(method.guarantee, verdict)
-    seeded = method.seed is not None
-    private = guarantee.status == "proved"
-    limit = f"{method.model.limit:,}"
-    unit = f"one text, whatever it says, of which the first {limit} tokens enter (local differential privacy)"
+    is_private, columns = guarantee.status == "proved", table.columns
+    unit = f"one text, whatever it says, of which the first {method.model.limit:,} tokens enter"
+    row: dict[str, Any] = {"texts": columns, "epsilon": columns * guarantee.epsilon}
+    if guarantee.delta:
+        row["delta"] = columns * guarantee.delta
+    training_leak = (
+        f"what the model was trained on ({model['trained on']}): it can repeat their words and whole sentences; if "
+        "they were private, that is a leak that the guarantee does not cover"
+    )
     return RewriteCertificate(
         schema=REWRITE_CERTIFICATE_SCHEMA,
         deniable=__version__,
-        private=private,
+        private=is_private,
         mechanism={"name": method.name, **method.parameters},
-        guarantee={**guarantee.to_dict(), "of": unit},
+        guarantee={**guarantee.to_dict(), "of": f"{unit} (local differential privacy)"},
         # Not how long it took: certificates of tables of one shape are equal.
         verification={name: value for name, value in verdict.to_dict().items() if name != "seconds"},
         chosen=CHOSEN_FROM_DATA if chosen_from_data else CHOSEN_BY_OWNER,
-        row=_compose_row(guarantee, len(columns)) if private else None,
+        row=row if is_private else None,
         model=model,
-        noise=PUBLIC_SEED_NOISE if seeded else FRESH_NOISE,
+        noise=FRESH_NOISE if method.seed is None else PUBLIC_SEED_NOISE,
         arithmetic=method.arithmetic,
-        steps=[*list_steps(unescape, copied), *ledger_steps],
-        meaning=_describe_meaning(guarantee, verdict, seeded=seeded),
-        records=records,
-        texts=texts,
+        steps=[*table.steps],
+        meaning=_describe_meaning(guarantee, verdict, seeded=method.seed is not None),
+        records=table.records,
+        texts=table.texts,
         not_protected=[
-            *list_revealing(copied),
+            *list_revealing(table.copied),
             *([CHOICE_DISCLOSURE] if chosen_from_data else []),
-            *_list_unprotected(model["trained on"], copied, nulls=nulls),
+            SHAPE_WITH_NULLS if table.has_nulls else SHAPE,
+            *list_copied(table.copied),
+            training_leak,
+            "what the choice of epsilon, method and model shows, if made by a look at the private texts",
         ],
     )
 
 
-def describe_training_texts(model: Rewriter) -> str:
+def _describe_training_texts(facts: dict[str, Any]) -> str:
     """Return in words what a model was trained on, as its file states: nothing can check that."""
-    facts = model.facts
     stages: list[str] = []
     try:
         while isinstance(facts, dict) and "records" in facts and len(stages) < _MAX_STAGES:
@@ -159,23 +182,6 @@ def fingerprint_rewriter(model: Rewriter) -> str:
         digest.update(name.encode())
         digest.update(weights.cpu().contiguous().numpy().tobytes())
     return digest.hexdigest()
-
-
-def _describe_rewriter(model: Rewriter) -> dict[str, Any]:
-    return {
-        "trained on": describe_training_texts(model),
-        "words": len(model.vocabulary),
-        "limit": model.limit,
-        "coordinates": model.latent,
-        "radius": model.radius,
-        "fingerprint": fingerprint_rewriter(model),
-    }
-
-
-def _compose_row(guarantee: Guarantee, texts: int) -> dict[str, Any]:
-    """Return what so many texts of one row spend, by sequential composition."""
-    spent: dict[str, Any] = {"texts": texts, "epsilon": texts * guarantee.epsilon}
-    return {**spent, "delta": texts * guarantee.delta} if guarantee.delta else spent
 
 
 def _describe_meaning(guarantee: Guarantee, verdict: Verdict, *, seeded: bool) -> list[str]:
@@ -204,18 +210,4 @@ def _describe_meaning(guarantee: Guarantee, verdict: Verdict, *, seeded: bool) -
         f"{condition}one new text changes anyone's odds between any two private texts at most {fold}",
         scope,
         "several texts of one person add up: k of them, k times epsilon",
-    ]
-
-
-def _list_unprotected(trained_on: str, copied: CopiedContent, *, nulls: bool) -> list[str]:
-    unprotected = ["number and order of the records, line ends" + (", and which texts are null" if nulls else "")]
-    unprotected += list_copied(copied)
-    training_leak = (
-        f"what the model was trained on ({trained_on}): it can repeat their words and whole "
-        "sentences; if they were private, that is a leak that the guarantee does not cover"
-    )
-    return [
-        *unprotected,
-        training_leak,
-        "what the choice of epsilon, method and model shows, if made by a look at the private texts",
     ]

@@ -10,7 +10,7 @@ import numpy as np
 import numpy.typing as npt
 import torch
 
-from deniable.core.errors import InputError, check_count, make_parameter_error
+from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.randomness import derive_key_from_seed, generate_key
 from deniable.learning.artifact import (
     Artifact,
@@ -21,22 +21,18 @@ from deniable.learning.artifact import (
     serialize_model,
 )
 from deniable.learning.loop import Checkpoint, build_with_seed, choose_device, run_training
-from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
-from deniable.rewriting.autoencoder import Autoencoder, get_network_shape
-from deniable.rewriting.reconstruction import compute_bleu
+from deniable.rewriting.autoencoder import Autoencoder
+from deniable.rewriting.options import MAX_TOKENS, RewriterOptions
 from deniable.rewriting.tokens import Vocabulary, look_up_tokens
-from deniable.rewriting.training import RewriterOptions, RewriterTraining, pad_token_rows
-from deniable.text.tokens import split_tokens
+from deniable.rewriting.training import RewriterTraining, pad_token_rows
 from deniable.vectors import L2Ball
 
 REWRITER_KIND = "rewriter"
-DEFAULT_TOKEN_LIMIT = 64
-"""Most tokens of a text, unless chosen otherwise."""
-MAX_TOKEN_LIMIT = 1_000
-"""Most tokens of a text that can be chosen."""
 _MAX_NORMALIZING_TEXTS = 10_000
 """Most texts by which vectors are brought to fill the ball."""
 _TEXTS_PER_BATCH = 256
+_SHAPE_OPTIONS = ("latent", "hidden", "embedding", "radius")
+"""Options of training that a model to go on from has decided."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -67,11 +63,7 @@ class Rewriter:
 
     def to_artifact(self) -> Artifact:
         """Return the model as a file holds it."""
-        configuration = {
-            "shape": get_network_shape(self.network),
-            "words": list(self.vocabulary.words),
-            "limit": self.limit,
-        }
+        configuration = {"shape": self.network.shape, "words": list(self.vocabulary.words), "limit": self.limit}
         return Artifact(REWRITER_KIND, configuration, self.network.state_dict(), self.facts)
 
     @torch.inference_mode()
@@ -118,12 +110,10 @@ def fit_rewriter(
     held_out: Sequence[str],
     options: RewriterOptions,
     *,
-    limit: int = DEFAULT_TOKEN_LIMIT,
     seed: int | None = None,
     checkpoint: Checkpoint | None = None,
     progress: Callable[[int, int, float], None] = lambda done, steps, loss: None,  # noqa: ARG005 - ignores progress
     start: Rewriter | None = None,
-    device: torch.device | None = None,
 ) -> Rewriter:
     """Train an auto-encoder of texts.
 
@@ -131,17 +121,15 @@ def fit_rewriter(
         texts: public ones to learn from; the model can repeat them.
         held_out: texts that say when to stop.
         options: see `RewriterOptions`.
-        limit: maximum number of tokens of a text, up to `MAX_TOKEN_LIMIT`; that of ``start`` where there is one.
         seed: public; None for a fresh key.
         checkpoint: file that the run is saved to; an existing one is resumed, and the caller removes it. It is bound to
-            everything that the run depends on, whatever its own parameters.
+            everything that the run depends on.
         progress: called after every step with the steps done, the total number of steps and the loss.
-        start: model to go on from, with its vocabulary and sizes; with ``options.noise`` this is the second stage of
-            ADePT (Krishna et al. 2021).
-        device: None for a GPU where there is one.
+        start: model to go on from, with its vocabulary, limit and sizes; with ``options.noise`` this is the second
+            stage of ADePT (Krishna et al. 2021).
 
     Raises:
-        InputError: no texts, a text that is too long, a limit out of range, or a checkpoint of another run.
+        InputError: no texts, a text that is too long, or a checkpoint of another run.
         DeniableError: the loss became NaN or infinite, or a checkpoint cannot be written.
     """
     for name, group in (("learn from", texts), ("hold out", held_out)):
@@ -149,22 +137,23 @@ def fit_rewriter(
             raise InputError(f"There are no texts to {name}. Got 0: give at least 1.")
     if options.noise is not None and start is None:
         raise make_parameter_error("training", "noise", "None without a model to start from", options.noise)
-    check_count("training", "limit", limit, maximum=MAX_TOKEN_LIMIT)
     key = generate_key() if seed is None else derive_key_from_seed(seed)
     if checkpoint is not None:
-        identity = {"texts": list(texts), "held out": list(held_out), "limit": limit, "seed": seed, "options": options}
+        identity = {"texts": list(texts), "held out": list(held_out), "seed": seed, "options": options}
         start_digest = None if start is None else hashlib.blake2b(serialize_model(start), digest_size=16).hexdigest()
         checkpoint = checkpoint.bind({**identity, "start": start_digest})
         key = checkpoint.load_key(key)
-    vocabulary = Vocabulary.build(texts) if start is None else start.vocabulary
-    limit = limit if start is None else start.limit
-    if start is not None:
-        options = dataclasses.replace(options, **get_shape_options(start))
-    network = _build_network({"words": len(vocabulary), **{name: getattr(options, name) for name in _SHAPE_OPTIONS}})
+    if start is None:
+        vocabulary, limit = Vocabulary.build(texts), options.max_tokens
+        shape = {"words": len(vocabulary), **{name: getattr(options, name) for name in _SHAPE_OPTIONS}}
+    else:
+        vocabulary, limit, shape = start.vocabulary, start.limit, start.network.shape
+        options = dataclasses.replace(options, max_tokens=limit, **{name: shape[name] for name in _SHAPE_OPTIONS})
+    network = build_with_seed(0, lambda: Autoencoder(**shape))
     if start is not None:
         network.load_state_dict(start.network.state_dict())
     token_rows, held_out_rows = look_up_tokens(vocabulary, texts, limit), look_up_tokens(vocabulary, held_out, limit)
-    run = RewriterTraining(network.to(device or choose_device()), token_rows, held_out_rows, options, key)
+    run = RewriterTraining(network.to(choose_device()), token_rows, held_out_rows, options, key)
     run_training(run, key, checkpoint, lambda done, loss: progress(done, run.steps, loss))
     network.load_state_dict(run.result)
     model = Rewriter(network.cpu().eval(), vocabulary, limit, {})
@@ -191,74 +180,27 @@ def normalize_rewriter(model: Rewriter, texts: Sequence[str]) -> None:
     model.network.normalize_latents(torch.from_numpy(model.encode(distinct_texts)).float())
 
 
-_SHAPE_OPTIONS = ("latent", "hidden", "embedding", "radius")
-
-
-def get_shape_options(model: Rewriter) -> dict[str, Any]:
-    """Return the options of training that a model has decided."""
-    return {name: getattr(model.network, name) for name in _SHAPE_OPTIONS}
-
-
-def _build_network(shape: dict[str, Any]) -> Autoencoder:
-    return build_with_seed(0, lambda: Autoencoder(**shape))
-
-
 def load_rewriter(path: Path) -> Rewriter:
     """Read a rewriter that `deniable.learning.artifact.save_model` wrote.
 
     Raises:
         InputError: no such file, it is no rewriter, or it is damaged.
     """
-    return restore_rewriter(read_artifact(path, REWRITER_KIND))
-
-
-def restore_rewriter(artifact: Artifact) -> Rewriter:
-    """Rebuild a model from what its file holds.
-
-    Raises:
-        InputError: the file is damaged.
-    """
+    artifact = read_artifact(path, REWRITER_KIND)
     with reraise_corrupt_file(artifact.path):
         content = artifact.configuration
-        vocabulary, shape, limit = (
-            Vocabulary(tuple(map(str, content["words"]))),
-            content["shape"],
-            int(content["limit"]),
-        )
+        vocabulary = Vocabulary(tuple(map(str, content["words"])))
+        shape, limit = content["shape"], int(content["limit"])
         if min(shape[name] for name in ("words", "latent", "hidden", "embedding")) < 1:
             raise InputError("a size below 1")
         L2Ball(shape["radius"])  # raises
         check_weight_shapes(lambda: Autoencoder(**shape), artifact.weights)
-        network = _build_network(shape)
+        network = build_with_seed(0, lambda: Autoencoder(**shape))
         if not float(artifact.weights["stretch"]) > 0:
             raise InputError(f"vectors stretched by {float(artifact.weights['stretch']):g}")
         if network.words != len(vocabulary):
             raise InputError(f"{len(vocabulary)} words for a network of {network.words}")
-        if not 1 <= limit <= MAX_TOKEN_LIMIT:
+        if not 1 <= limit <= MAX_TOKENS:
             raise InputError(f"a limit of {limit} tokens")
         load_weights(network, artifact.weights)
     return Rewriter(network, vocabulary, limit, artifact.facts)
-
-
-def measure_reconstruction(model: Rewriter, texts: Sequence[str]) -> dict[str, Estimate]:
-    """Return how well texts come back when nothing is added to their clipped vectors.
-
-    Returns:
-        ```exact match``: share of the texts whose tokens come back as they were. ``token accuracy``: share of the
-        original's tokens that stand in their places. ``bleu``: BLEU-4 of the corpus, in [0, 100].
-
-    Raises:
-        InputError: no texts, or one that is too long.
-    """
-    originals = [split_tokens(text) for text in texts]
-    reconstructed = [split_tokens(text) for text in model.decode(model.encode(texts))] if originals else []
-    exact_matches = sum(result == original for result, original in zip(reconstructed, originals, strict=True))
-    hits = [
-        sum(a == b for a, b in zip(result, original, strict=False))
-        for result, original in zip(reconstructed, originals, strict=True)
-    ]
-    return {
-        "exact match": estimate_share(exact_matches, len(originals)),
-        "token accuracy": estimate_clustered_share(hits, [len(result) for result in originals]),
-        "bleu": as_exact_estimate(compute_bleu(reconstructed, originals)),
-    }

@@ -1,51 +1,29 @@
 """One table in, one table with rewritten texts and its certificate out."""
 
-import dataclasses
 from collections.abc import Sequence
 
 import numpy as np
 
+from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter
-from deniable.ledger import Ledger
-from deniable.rewriting.certificate import RewriteCertificate, certify_rewriting
-from deniable.rewriting.charging import charge_texts, make_method_cost
-from deniable.rewriting.methods.base import RewritingMethod
+from deniable.ledger import Cost, Ledger, get_charged_guarantee, make_gaussian_cost, make_pure_cost
+from deniable.rewriting.certificate import RewriteCertificate, RewrittenTable, certify_rewriting
+from deniable.rewriting.methods import RewritingMethod, VectorMethod
 from deniable.rewriting.tokens import truncate_text
-from deniable.text.batches import CellBatch
+from deniable.text.batches import CellBatch, require_persons
 from deniable.text.encoded import EncodedTexts
 from deniable.text.escapes import Escapes, MarkupCounts, check_escapes, decode_escapes
-from deniable.text.release_certificate import list_ledger_steps
-from deniable.text.row_release import ChargeCounts, OverBudget, TableReleaser
+from deniable.text.release_certificate import list_ledger_steps, list_steps
+from deniable.text.row_release import OverBudget, TableReleaser
 from deniable.text.table_release import ReleaseFiles, write_released_table
 from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.rows import TextRows
 from deniable.text.tokens import count_unknown_words
+from deniable.vectors import Gaussian
 
-FORMATS_WITH_NULLS = frozenset({"jsonl", "parquet"})
-"""Formats that know null."""
 _TEXTS_PER_REPORT = 1024
 """Texts between two reports of progress."""
-
-
-@dataclasses.dataclass(frozen=True)
-class OwnerFindings:
-    """What a run tells of the private texts, for their owner only.
-
-    Attributes:
-        truncated_rows: rows of the table (from 0 on) that were released and have a text of which only the first tokens
-            entered.
-        markup: how many texts hold HTML.
-        unknown_words: words that the model's vocabulary lacks.
-        words: all words that were read.
-        charges: of a ledger.
-    """
-
-    truncated_rows: list[int]
-    markup: MarkupCounts
-    unknown_words: int
-    words: int
-    charges: ChargeCounts
 
 
 def rewrite_table(
@@ -56,7 +34,7 @@ def rewrite_table(
     ledger: Ledger | None = None,
     over_budget: OverBudget = "refuse",
     chosen_from_data: bool = False,
-) -> tuple[RewriteCertificate, OwnerFindings]:
+) -> "tuple[RewriteCertificate, RowRewriter]":
     """Write the table with every text rewritten, and its certificate; both appear whole or not at all.
 
     An empty text is a text like any other, and gets a new one: were it left empty, a new text would show that the
@@ -76,7 +54,7 @@ def rewrite_table(
         chosen_from_data: whether epsilon was chosen by looking at the private texts, as the certificate then says.
 
     Returns:
-        The certificate, and what is for the owner only.
+        The certificate, and the rewriter with its counts, which are for the owner only.
 
     Raises:
         InputError: the input, an output or the ledger cannot be used; nothing is written then.
@@ -87,30 +65,41 @@ def rewrite_table(
             "A table to rewrite needs a layout with replace_empty=True: an empty cell that stayed would show."
         )
     check_escapes("rewrite_table", unescape)
-    rewriter = _CountingRewriter(files.layout, over_budget, method, unescape, ledger)
+    rewriter = RowRewriter(files.layout, over_budget, method, unescape, ledger)
     with write_released_table(files, rewriter) as (copied, write_certificate):
-        certificate = certify_rewriting(
-            method,
+        caps = None if ledger is None else ledger.facts.describe_caps()
+        table = RewrittenTable(
             rewriter.rows,
             rewriter.texts,
-            columns=files.layout.columns,
-            copied=copied,
-            nulls=files.table_format in FORMATS_WITH_NULLS,
-            unescape=unescape,
-            ledger_steps=list_ledger_steps(
-                None if ledger is None else ledger.facts.describe_caps(), drops_rows=over_budget == "drop"
-            ),
-            chosen_from_data=chosen_from_data,
+            len(files.layout.columns),
+            copied,
+            has_nulls=files.table_format in {"jsonl", "parquet"},
+            steps=[*list_steps(unescape, copied), *list_ledger_steps(caps, drops_rows=over_budget == "drop")],
         )
+        certificate = certify_rewriting(method, table, chosen_from_data=chosen_from_data)
         write_certificate(certificate.to_json())
-    findings = OwnerFindings(
-        rewriter.truncated, rewriter.markup, rewriter.unknown_words, rewriter.words, rewriter.charges
-    )
-    return certificate, findings
+    return certificate, rewriter
 
 
-class _CountingRewriter(TableReleaser):
-    """Rewrites the texts of rows, and counts them; `truncated` are the numbers of their rows in the table."""
+class RowRewriter(TableReleaser):
+    """Rewrites the texts of rows, and counts what is seen of them, for their owner only.
+
+    Attributes:
+        rows: of the table.
+        texts: that were rewritten.
+        truncated_rows: rows of the table (from 0 on) that were released and have a text of which only the first tokens
+            entered.
+        markup: how many texts hold HTML.
+        unknown_words: words that the model's vocabulary lacks.
+        words: all words that were read.
+
+    Args:
+        layout: where the texts stand.
+        over_budget: see `TableReleaser`.
+        method: rewrites the texts.
+        escapes: how texts are decoded before they are rewritten.
+        ledger: charged for each text.
+    """
 
     def __init__(
         self,
@@ -124,7 +113,7 @@ class _CountingRewriter(TableReleaser):
             layout.check_charged_columns()
         super().__init__(layout, over_budget)
         self.rows = self.texts = self.unknown_words = self.words = 0
-        self.truncated: list[int] = []
+        self.truncated_rows: list[int] = []
         self.markup = MarkupCounts()
         self._method, self._escapes, self._ledger = method, escapes, ledger
         self._cost = None if ledger is None else make_method_cost(method)
@@ -132,7 +121,9 @@ class _CountingRewriter(TableReleaser):
     def release_cells(self, cells: CellBatch, rows: TextRows) -> EncodedTexts:
         """Return the new texts of cells, row after row."""
         if self._ledger is not None and self._cost is not None:
-            charge_texts(self._ledger, self._cost, cells)
+            # Noise is fresh, so every run pays.
+            persons = self._ledger.keys.hash_persons(require_persons(cells))
+            self._ledger.charge_afresh(self._cost, persons, cells.rows.tolist())
             self.charges.charged += len(cells)
         cell_texts = [decode_escapes(text, self._escapes) for text in cells.texts.decode_all()]
         self.markup += MarkupCounts.count(EncodedTexts.of(cell_texts))
@@ -142,7 +133,7 @@ class _CountingRewriter(TableReleaser):
         self.words += words
         is_truncated = [entering != text for entering, text in zip(texts, cell_texts, strict=True)]
         numbers = rows.numbers or range(len(rows))
-        self.truncated += [numbers[row] for row in np.unique(cells.rows[is_truncated]).tolist()]
+        self.truncated_rows += [numbers[row] for row in np.unique(cells.rows[is_truncated]).tolist()]
         self.rows += len(rows)
         self.texts += len(texts)
         return EncodedTexts.of(rewrite_texts(self._method, texts))
@@ -164,3 +155,26 @@ def rewrite_texts(method: RewritingMethod, texts: Sequence[str]) -> list[str]:
         # A word of the model may hold half of a character, which no file can, or a line end, which ends a record.
         rewritten.extend(" ".join(text.encode("utf-8", "replace").decode().split()) for text in batch)
     return rewritten
+
+
+def make_method_cost(method: RewritingMethod) -> Cost:
+    """Return what one text costs.
+
+    Raises:
+        InputError: the method is of another's class, or its guarantee is not proved, or of a kind whose composition is
+            not known here.
+    """
+    if not is_builtin_class(type(method)):
+        raise InputError(
+            f"A ledger counts what this package verifies, and {type(method).__name__} is a class of another: take a "
+            "method of deniable.registry, or VectorMethod with a mechanism of your own."
+        )
+    guarantee = get_charged_guarantee(method.name, method.verify(), "record")
+    facts = {"mechanism": method.name, "epsilon": guarantee.epsilon, "unit": "text"}
+    if guarantee.kind == "PureDP":
+        return make_pure_cost(guarantee.epsilon, facts)
+    mechanism = method.mechanism if isinstance(method, VectorMethod) else None
+    if guarantee.kind == "ApproxDP" and isinstance(mechanism, Gaussian):
+        squared_mu = mechanism.squared_mu(method.model.latent)
+        return make_gaussian_cost(squared_mu, {**facts, "delta": guarantee.delta})
+    raise InputError(f"A ledger cannot count {method.name}: its noise is not Gaussian. Choose another method.")

@@ -1,83 +1,29 @@
-"""Training an auto-encoder of texts, without noise or with the noise of the mechanism that will release its vectors."""
+"""Training an auto-encoder of texts, without noise or with the noise of the mechanism that will release its vectors.
+
+The texts of each epoch are those of a corpus and new ones made of them, so that a model sees the words of a small
+corpus in more contexts.
+"""
 
 import copy
-import dataclasses
 import math
-from typing import Any, Literal
+from collections import defaultdict
+from collections.abc import Sequence
+from typing import Any
 
 import numpy as np
 import torch
 from torch import Tensor
 from torch.nn import functional
 
-from deniable.core.errors import check_count, check_fraction, check_number_within, check_positive, make_parameter_error
-from deniable.learning.loop import AdamRun
-from deniable.rewriting.augmentation import AugmentedBatches, TokenRows
+from deniable.core.randomness import make_generator
+from deniable.learning.loop import AdamRun, LengthBucketSampler
 from deniable.rewriting.autoencoder import Autoencoder, clip_to_l2_ball, drop_words
+from deniable.rewriting.options import RewriterOptions, TrainingNoise
 from deniable.rewriting.tokens import END, PAD
 
-TrainingNoise = tuple[Literal["laplace", "gaussian"], float]
-"""Law of the noise on every coordinate, and its scale in units of the vector: b of Laplace, sigma of Gaussian."""
-_MAX_COUNT = 100_000
-_MAX_VALUE, _MAX_RADIUS = 1e30, 1e6
+TokenRows = Sequence[Sequence[int]]
+"""Token ids of each text."""
 _TEXTS_PER_BATCH = 256
-
-
-@dataclasses.dataclass(frozen=True)
-class RewriterOptions:
-    """What can be chosen of a training run.
-
-    Attributes:
-        latent: n, coordinates of the vector of a text.
-        hidden: size of the decoder's state; each direction of the encoder has half of it.
-        embedding: size of the vectors of tokens.
-        spliced: new texts per text of the corpus, each made of two of its texts and fresh in every epoch; 0 for none.
-        exchanged: share of the tokens of new texts that are exchanged, see `deniable.rewriting.augmentation`.
-        epochs: maximum number of passes over the corpus and its new texts.
-        batch_size: texts of a step.
-        learning_rate: initial learning rate of the optimizer; it falls to 0 with the cosine of the share of steps done.
-        word_dropout: share of the tokens that are hidden from the decoder when it predicts the next one.
-        patience: number of epochs without a lower validation loss after which a run ends.
-        clip: l2 norm to which a gradient is clipped.
-        radius: radius C of the l2 ball to which vectors are clipped.
-        noise: see `TrainingNoise`; None for none. With noise the run is the second stage of Krishna et al. 2021, and
-            starts from a trained model.
-    """
-
-    latent: int = 64
-    hidden: int = 384
-    embedding: int = 128
-    spliced: int = 9
-    exchanged: float = 0.2
-    epochs: int = 12
-    batch_size: int = 64
-    learning_rate: float = 3e-3
-    word_dropout: float = 0.2
-    patience: int = 2
-    clip: float = 1.0
-    radius: float = 1.0
-    noise: TrainingNoise | None = None
-
-    def __post_init__(self) -> None:
-        for name in ("latent", "hidden", "embedding", "epochs", "batch_size", "patience"):
-            check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
-        check_count("training", "spliced", self.spliced, minimum=0, maximum=_MAX_COUNT)
-        for name, maximum in (("learning_rate", _MAX_VALUE), ("clip", _MAX_VALUE), ("radius", _MAX_RADIUS)):
-            check_number_within("training", name, getattr(self, name), 1 / maximum, maximum)
-        for name in ("exchanged", "word_dropout"):
-            check_fraction("training", name, getattr(self, name))
-        if self.noise is not None:
-            law, scale = self.noise
-            if law not in {"laplace", "gaussian"}:
-                raise make_parameter_error("training", "noise", "laplace or gaussian, and a scale", law)
-            if not check_positive("training", "noise", scale) <= _MAX_VALUE:
-                raise make_parameter_error("training", "noise", f"of a scale up to {_MAX_VALUE:g}", scale)
-
-    @classmethod
-    def quick(cls, **given: Any) -> "RewriterOptions":  # noqa: ANN401 - of several types
-        """Return options for a small network and a short run, for trying out; ``given`` replaces them."""
-        small = {"latent": 32, "hidden": 96, "embedding": 48, "spliced": 4, "epochs": 3, "batch_size": 32}
-        return cls(**{**small, **given})
 
 
 def pad_token_rows(token_rows: TokenRows, device: torch.device | None = None, width: int = 0) -> tuple[Tensor, Tensor]:
@@ -87,6 +33,100 @@ def pad_token_rows(token_rows: TokenRows, device: torch.device | None = None, wi
     for row, row_tokens in enumerate(token_rows):
         tokens[row, : len(row_tokens)] = row_tokens
     return torch.from_numpy(tokens).to(device), torch.from_numpy(lengths).to(device)
+
+
+class AugmentedBatches:
+    """The texts of a corpus and new ones made of them, fresh in every epoch, in batches of similar lengths.
+
+    Args:
+        token_rows: of the corpus.
+        count: new texts per text of the corpus, see `splice_texts`; none is longer than the longest of the corpus.
+        share: share of the tokens of a new text that are exchanged, see `exchange_tokens`.
+        size: texts of a batch.
+        key: 32 bytes, which determine all draws.
+    """
+
+    def __init__(self, token_rows: TokenRows, count: int, share: float, size: int, key: bytes) -> None:
+        self._token_rows, self._count, self._share, self._size, self._key = token_rows, count, share, size, key
+        self._max_tokens = max(map(len, token_rows))
+        self._start_epoch(0)
+        self.batches = self._sampler.batches_per_epoch
+        """Number of batches of an epoch."""
+
+    def __call__(self, number: int) -> TokenRows:
+        """Return the token ids of the texts of step ``number``, from 0."""
+        epoch, place = divmod(number, self.batches)
+        if epoch != self._epoch:
+            self._start_epoch(epoch)
+        return [self._texts[row] for row in self._sampler(place)]
+
+    def _start_epoch(self, epoch: int) -> None:
+        key = make_generator(self._key, "texts", str(epoch)).bytes(32)
+        new_texts = splice_texts(self._token_rows, self._count * len(self._token_rows), key, self._max_tokens)
+        self._epoch, self._texts = (
+            epoch,
+            [*self._token_rows, *exchange_tokens(new_texts, self._token_rows, self._share, key)],
+        )
+        self._sampler = LengthBucketSampler(np.array([len(text) for text in self._texts]), self._size, key)
+
+
+def splice_texts(token_rows: TokenRows, count: int, key: bytes, max_tokens: int) -> list[list[int]]:
+    """Return texts that begin as one text of a corpus and end as another, joined at a token that both contain.
+
+    The first text, the position of the joint, and another occurrence of its token in the corpus are drawn uniformly:
+    "flights from boston to denver" and "i go to dallas" make "flights from boston to dallas". Any two neighbouring
+    tokens of a new text are neighbours somewhere in the corpus, so this is a draw from a bigram model that keeps long
+    runs of words whole.
+
+    Args:
+        token_rows: of a corpus.
+        count: number of texts.
+        key: 32 bytes, which determine the draws.
+        max_tokens: maximum number of tokens of a text; longer ones are drawn again.
+
+    Returns:
+        ``count`` texts; none where the corpus has no tokens.
+    """
+    rng = make_generator(key, "splices")
+    usable_texts = [text for text in token_rows if 0 < len(text) <= max_tokens]
+    occurrences = defaultdict(list)
+    for row, text in enumerate(usable_texts):
+        for place, token in enumerate(text):
+            occurrences[token].append((row, place))
+    new_texts: list[list[int]] = []
+    while usable_texts and len(new_texts) < count:
+        opening_text = usable_texts[rng.integers(len(usable_texts))]
+        cut = int(rng.integers(len(opening_text)))
+        matches = occurrences[opening_text[cut]]
+        row, place = matches[rng.integers(len(matches))]
+        joined = [*opening_text[:cut], *usable_texts[row][place:]]
+        if len(joined) <= max_tokens:
+            new_texts.append(joined)
+    return new_texts
+
+
+def exchange_tokens(token_rows: TokenRows, corpus: TokenRows, share: float, key: bytes) -> list[list[int]]:
+    """Return texts in which some tokens are replaced, drawn in proportion to the square roots of corpus counts.
+
+    Such a token cannot be guessed from its context, so a decoder has to read it from the vector.
+
+    Args:
+        token_rows: of the texts.
+        corpus: whose tokens are drawn.
+        share: probability of each token to be replaced, in [0, 1].
+        key: 32 bytes, which determine the draws.
+    """
+    if not any(map(len, token_rows)) or not any(map(len, corpus)):
+        return [[*text] for text in token_rows]
+    rng, ends = make_generator(key, "exchanged"), np.cumsum([len(text) for text in token_rows])
+    corpus_tokens, counts = np.unique(
+        np.concatenate([np.asarray(text, np.int64) for text in corpus]), return_counts=True
+    )
+    flat_tokens = np.concatenate([np.asarray(text, np.int64) for text in token_rows])
+    exchanged_places = np.flatnonzero(rng.random(len(flat_tokens)) < share)
+    roots = np.sqrt(counts)
+    flat_tokens[exchanged_places] = rng.choice(corpus_tokens, size=len(exchanged_places), p=roots / roots.sum())
+    return [text.tolist() for text in np.split(flat_tokens, ends[:-1])]
 
 
 def add_training_noise(vectors: Tensor, noise: TrainingNoise | None, rng: torch.Generator) -> Tensor:

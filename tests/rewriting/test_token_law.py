@@ -12,7 +12,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import deniable as dn
-from deniable.rewriting.methods.token_law import (
+from deniable.rewriting.token_law import (
     DRAW_TOTAL,
     ExponentialTokenLaw,
     MixedTokenLaw,

@@ -1,6 +1,10 @@
-"""What every rewriting method gives, and what the methods that release a vector share."""
+"""What every rewriting method gives, and the methods that release a vector.
+
+Of those the noise is Laplace's or Gaussian, for the true sensitivity of a clip to a ball or a box.
+"""
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Any, Protocol
 
@@ -10,16 +14,21 @@ from deniable.auditing import verify
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.core.guarantees import ANY_TWO_TEXTS, Guarantee, Verdict
+from deniable.core.numbers import format_exact
 from deniable.rewriting.model import Rewriter
-from deniable.rewriting.training import TrainingNoise
-from deniable.vectors import VectorMechanism
-from deniable.vectors.domains import Domain
+from deniable.rewriting.options import TrainingNoise
+from deniable.vectors import Box, Domain, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
+
+BOX_HALF_WIDTH = 3.0
+"""Half the side of the box, in root mean squares of the coordinates of a vector of length C."""
+_MAX_SCALE = 1e300
+"""Scale of the noise beyond which a draw may not be finite."""
 
 
 class RewritingMethod(Protocol):
     """Rewrites texts, each by itself: the new text of one depends on no other.
 
-    A method is one entry in `deniable.registry.methods.REWRITING_METHODS`.
+    A method is one entry in `deniable.registry.REWRITING_METHODS`.
     """
 
     @property
@@ -155,3 +164,99 @@ class VectorMethod:
     def rewrite(self, texts: Sequence[str]) -> list[str]:
         """Return one new text for each text; raises as `release` does."""
         return self.decode(self.release(texts)) if len(texts) else []
+
+
+def make_l1_ball_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
+    """Return Laplace noise of scale 2 C / epsilon on vectors clipped to the l1 ball (Habernal 2021, Section 7).
+
+    The radius C is that of the model's training, in which the decoder saw vectors of l2 norm up to C. After an l1 clip
+    to C they are shorter by the ratio of the two norms, about sqrt(2 n / pi) for a vector of no special direction
+    (exact for a Gaussian one and large n). So what is released is stretched by that public factor before it is decoded.
+
+    Args:
+        model: encoder and decoder.
+        epsilon: of one text, > 0.
+        seed: for tests only: the output is then not private.
+
+    Raises:
+        InputError: a parameter is outside its domain.
+    """
+    mechanism = Laplace(epsilon=epsilon, domain=L1Ball(model.radius), seed=seed)
+    stretch = math.sqrt(2 * model.latent / math.pi) if model.latent > 1 else 1.0
+    return build_vector_method("adept-l1", model, mechanism, stretch=stretch)
+
+
+def make_l2_ball_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
+    """Return Laplace noise of scale 2 C sqrt(n) / epsilon on vectors clipped to the l2 ball (Habernal 2021, Section 7).
+
+    Arguments and errors are those of `make_l1_ball_method`.
+    """
+    mechanism = Laplace(epsilon=epsilon, domain=L2Ball(model.radius), seed=seed)
+    return build_vector_method("adept-true", model, mechanism)
+
+
+def make_gaussian_ball_method(
+    model: Rewriter, *, epsilon: float, delta: float, seed: int | None = None
+) -> VectorMethod:
+    """Return Gaussian noise for the l2 sensitivity 2 C on vectors clipped to the l2 ball.
+
+    Arguments and errors are those of `make_l1_ball_method`, and ``delta`` of one text, in (0, 1).
+    """
+    mechanism = Gaussian(epsilon=epsilon, delta=delta, domain=L2Ball(model.radius), seed=seed)
+    return build_vector_method("adept-gaussian", model, mechanism)
+
+
+def make_box_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
+    """Return Laplace noise on vectors clipped to the box of `choose_box`.
+
+    Arguments and errors are those of `make_l1_ball_method`.
+    """
+    mechanism = Laplace(epsilon=epsilon, domain=choose_box(model), seed=seed)
+    return build_vector_method("dptext-fixed", model, mechanism)
+
+
+def choose_box(model: Rewriter) -> Box:
+    """Return the box of public bounds +-3 C / sqrt(n).
+
+    It holds all but some 0.3 % of the coordinates of a vector spread evenly over the sphere of radius C (for large n
+    they are about normal, of deviation C / sqrt(n)). Its l1 sensitivity is 6 C sqrt(n), three times that of the ball.
+    """
+    bound = BOX_HALF_WIDTH * model.radius / math.sqrt(model.latent)
+    return Box(-bound, bound)
+
+
+def build_vector_method(
+    name: str, model: Rewriter, mechanism: VectorMechanism, *, stretch: float = 1.0
+) -> VectorMethod:
+    """Return the method of a mechanism that clips to the ball of the model's training, or to the box of `choose_box`.
+
+    Before a box vectors are clipped to the ball, which the decoder was trained on.
+
+    Args:
+        name: in the registry.
+        model: encoder and decoder.
+        mechanism: clips, and adds Laplace noise where its claim has no delta, else Gaussian noise.
+        stretch: see `VectorMethod`.
+
+    Raises:
+        InputError: epsilon is too small for noise in floating point.
+    """
+    n, claim, domain = model.latent, mechanism.claim, mechanism.domain
+    if not mechanism.scale(n) <= _MAX_SCALE:
+        raise InputError(
+            f"An epsilon of {format_exact(claim.epsilon)} is too small for the noise of {name}: choose a larger one."
+        )
+    clip = {"clip": "l1" if isinstance(domain, L1Ball) else "l2", "radius": model.radius}
+    if isinstance(domain, Box):
+        clip = {"clip": "box", "bound": domain.upper}
+    parameters = {
+        "epsilon": claim.epsilon,
+        **({"delta": claim.delta} if claim.delta else {}),
+        "noise": "gaussian" if claim.delta else "laplace",
+        **clip,
+        "coordinates": n,
+        "sensitivity": mechanism.sensitivity(n),
+        "scale": mechanism.scale(n),
+    }
+    decoder_domain = L2Ball(model.radius) if isinstance(domain, Box) else None
+    return VectorMethod(name, model, mechanism, parameters, decoder_domain, stretch)

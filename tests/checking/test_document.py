@@ -2,7 +2,7 @@
 
 import pytest
 
-from deniable.checking.fields import TOLERANCE, Stated, compare_fields
+from deniable.checking.document import TOLERANCE, Stated, compare_fields
 
 WHY = Stated("nobody knows")
 

@@ -1,4 +1,4 @@
-"""The largest success that a claim permits: a theorem, held against the mechanisms that attain it and random ones."""
+"""Ranked candidates, and the largest success that a claim permits: against laws that attain it, and random ones."""
 
 import itertools
 import math
@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 import deniable as dn
+from deniable.rewriting.ranking import get_norm_order
 from tests.refusals import refuses
 
 CASES = [(2, 1), (5, 2), (7, 6), *(pytest.param(*case, marks=pytest.mark.deep) for case in ((5, 1), (6, 4)))]
@@ -118,3 +119,43 @@ def test_bad_parameters(arguments, options, value):
     """What is no choice or no claim is refused."""
     with refuses(value):
         dn.rewriting.compute_max_success(*arguments, **options)
+
+
+def test_places():
+    """The nearest comes first, ties stand before the truth, and places are those of a direct count, in any block."""
+    line = np.array([[0.0, 0.0], [1.0, 0.0], [2.0, 2.0], [1.0, 0.0]])
+    released = np.array([[0.1, 0.1], [0.9, 0.0], [5.0, 5.0]])
+    assert dn.rewriting.rank_true_candidates(released, np.array([0, 1, 0]), line, 1).tolist() == [1, 2, 4]
+    random = np.random.default_rng(0)
+    candidates, released = random.normal(size=(30, 3)), random.normal(size=(600, 3))
+    truths = random.integers(30, size=600)
+    for order in (1, 2):
+        apart = np.linalg.norm(released[:, None] - candidates[None], ord=order, axis=2)
+        places = dn.rewriting.rank_true_candidates(released, truths, candidates, order)
+        assert places.tolist() == (apart <= apart[np.arange(600), truths][:, None]).sum(axis=1).tolist()
+    for shape, count in (((2, 3), 2), ((2, 2), 1)):
+        with refuses("together"):
+            dn.rewriting.rank_true_candidates(np.zeros(shape), np.zeros(count, np.int64), line, 1)
+
+
+@pytest.mark.parametrize("is_published", [True, False])
+def test_success_against_the_bound(is_published):
+    """Corners of the cube in the ball: published noise is found out beyond its claim, noise enough is not."""
+    ball = dn.L2Ball(1.0)
+    mechanism = dn.ADePT(epsilon=3.0, seed=0) if is_published else dn.Laplace(epsilon=3.0, domain=ball, seed=0)
+    assert get_norm_order(mechanism) == 1
+    assert get_norm_order(dn.Gaussian(epsilon=1.0, delta=1e-5, domain=ball)) == 2
+    random = np.random.default_rng(1)
+    corners = np.where(random.random((400, 64)) < 0.5, -1.0, 1.0) / 8
+    truths = random.integers(400, size=6_000)
+    places = dn.rewriting.rank_true_candidates(mechanism.sample(corners[truths]), truths, corners, 1)
+    found = [
+        dn.rewriting.evaluate_success(int((places <= first).sum()), len(places), 400, epsilon=3.0, first=first)
+        for first in (1, 10)
+    ]
+    assert [one.max_success_rate for one in found] == [
+        dn.rewriting.compute_max_success(400, 3.0),
+        dn.rewriting.compute_max_success(400, 3.0, first=10),
+    ]
+    assert found[0].is_refuted == is_published
+    assert found[0].success_rate.value < found[1].success_rate.value < found[1].max_success_rate

@@ -15,7 +15,8 @@ from randomgen import AESCounter
 from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
 from deniable.core.guarantees import ANY_TWO_TEXTS, Guarantee, Verdict
 from deniable.core.numbers import format_exact, format_upper
-from deniable.rewriting.methods.token_law import (
+from deniable.rewriting.model import Rewriter
+from deniable.rewriting.token_law import (
     ExponentialTokenLaw,
     Logits,
     MixedTokenLaw,
@@ -23,7 +24,6 @@ from deniable.rewriting.methods.token_law import (
     compute_log_ratio,
     draw_tokens,
 )
-from deniable.rewriting.model import Rewriter
 from deniable.rewriting.tokens import END, START, UNKNOWN
 from deniable.vectors.discrete_noise import make_noise_generator, round_down_to_float, round_up_to_float
 
@@ -43,7 +43,7 @@ _TEXTS_PER_BATCH = 256
 class TokenMethod:
     """Draws every token of the new text, also its end, given the private text and the tokens drawn before.
 
-    Whatever the decoder's logits, one draw is epsilon_token-DP (see `deniable.rewriting.methods.token_law`). The tokens
+    Whatever the decoder's logits, one draw is epsilon_token-DP (see `deniable.rewriting.token_law`). The tokens
     before it are released, and so public. At most ``max_draws`` draws are made for any text: the length is drawn with
     the END token, and after ``max_draws`` words without one the text ends. The probability of a text is a product of
     one factor for each of its draws, so with epsilon_token = epsilon / max_draws the whole is epsilon-DP for
@@ -206,3 +206,7 @@ class TokenMethod:
             )
         law_indices = draw_tokens(self.law.compute_weights(allowed), words)
         return np.where(law_indices == 0, END, law_indices + UNKNOWN)
+
+
+make_mixed_token_method = functools.partial(TokenMethod, kind="mixed")
+"""Returns a `TokenMethod` of the mixed law."""

@@ -1,1 +1,0 @@
-"""Ways to rewrite a text as a whole, under local differential privacy."""
