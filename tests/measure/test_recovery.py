@@ -94,7 +94,7 @@ def test_two_halves(strong):
     subject, drawn = strong
     found = dn.measure.measure_crossfitted_recovery(subject, drawn, seed=3)
     assert found.share.low > 1.2 * dn.measure.measure_recovery(subject, drawn).share.high
-    assert found == dn.measure.measure_crossfitted_recovery(subject, drawn, seed=3, workers=1)
+    assert found == dn.measure.measure_crossfitted_recovery(subject, drawn, seed=3)
 
 
 def test_equal_texts_do_not_teach_their_own_words(small_space):

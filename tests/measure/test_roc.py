@@ -6,7 +6,6 @@ from scipy import stats
 from sklearn.metrics import roc_auc_score
 
 from deniable.measure.roc import compute_roc
-from tests.refusals import refuses
 
 
 def scores(seed, members=60, others=80, shift=0.8, ties=False):
@@ -142,19 +141,3 @@ def test_one_score_on_each_side():
     """Two scores say almost nothing, and the interval says so."""
     found = compute_roc([1.0], [0.0]).auc
     assert (found.value, found.low, found.high) == (1.0, pytest.approx(0.025), 1.0)
-
-
-@pytest.mark.parametrize(
-    ("call", "value"),
-    [
-        (lambda: compute_roc([], [1.0]), "'in_scores'"),
-        (lambda: compute_roc([1.0], [np.nan]), "'out_scores'"),
-        (lambda: compute_roc([[1.0]], [1.0]), "'in_scores'"),
-        (lambda: compute_roc([1.0], [1.0], confidence=1.0), 1.0),
-        (lambda: compute_roc([1.0, 2.0], [1.0], groups=([0], [1])), "1 and 1"),
-    ],
-)
-def test_bad_scores_are_refused(call, value):
-    """Scores that cannot be ranked and groups that do not fit are refused."""
-    with refuses(value):
-        call()

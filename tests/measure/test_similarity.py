@@ -1,14 +1,11 @@
 """Similarity: how near private texts are to their originals."""
 
 import itertools
-import sys
-import types
 
 import numpy as np
 import pytest
 
 import deniable as dn
-from deniable.measure.similarity import find_tagger
 from tests.conftest import SMALL_WORDS
 from tests.measure.toy import drawn_as
 from tests.refusals import refuses
@@ -16,10 +13,10 @@ from tests.refusals import refuses
 TEXTS = ["Baran dotel, baran qqq.", "", "fevim kuzor", "zzz", "Ligus mopen naran"]
 
 
-def measure(space, texts, epsilon=1.0, **options):
+def measure(space, texts, epsilon=1.0):
     """Return the similarity of texts after some noise."""
     drawn = dn.measure.privatize_texts(dn.TEM(space, epsilon=epsilon), texts, seed=4)
-    return dn.measure.measure_similarity(space, texts, drawn, **options)
+    return dn.measure.measure_similarity(space, texts, drawn)
 
 
 def test_nothing_changed(small_space):
@@ -29,7 +26,7 @@ def test_nothing_changed(small_space):
     assert (found.unchanged.value, found.moved.value, found.overlap.value) == (1.0, 0.0, 1.0)
     assert found.cosine.value == pytest.approx(1.0)
     assert found.unrelated.value < 0.99
-    assert (found.texts, found.words, found.parts) == (2, 5, {})
+    assert (found.texts, found.words) == (2, 5)
 
 
 def test_by_hand(small_space):
@@ -105,89 +102,11 @@ def test_more_privacy_is_less_similar(small_space):
     assert weak.overlap.low > strong.overlap.high
 
 
-def test_by_part_of_speech(small_space):
-    """Shares of words unchanged are given by tag, most frequent first, of the words as they are spelled."""
-    seen = []
-
-    def tagger(words):
-        seen.append(words)
-        return ["noun" if word[0].isupper() or word in {"kuzor", "qqq"} else "verb" for word in words]
-
-    found = measure(small_space, TEXTS, 50.0, tagger=tagger)
-    assert seen == [["Baran", "dotel", "baran", "qqq"], ["fevim", "kuzor"], ["zzz"], ["Ligus", "mopen", "naran"]]
-    assert list(found.parts) == ["verb", "noun"]
-    assert found.parts["noun"].value == pytest.approx(3 / 4)
-    assert found.parts["verb"].value == pytest.approx(5 / 6)
-    assert found.parts["verb"].count == 4
-
-
 def test_what_does_not_match(small_space):
-    """Texts of another table, a tagger that skips words, and texts of unknown words alone are refused."""
+    """Texts of another table, and texts of unknown words alone are refused."""
     drawn = drawn_as(small_space, ["baran"], ["baran"])
     with refuses("originals"):
         dn.measure.measure_similarity(small_space, TEXTS, drawn)
-    with refuses("4 for 10 words"):
-        measure(small_space, TEXTS, tagger=lambda _: ["noun"])
     for texts, value in ((["qqq zzz"], "2 words"), ([""], "0 words")):
         with refuses(value):
             measure(small_space, texts)
-
-
-@pytest.fixture
-def install(monkeypatch):
-    """Return a function that puts stand-ins in the place of both libraries of taggers; None hides one."""
-
-    def put(spacy=None, nltk=None):
-        monkeypatch.setitem(sys.modules, "spacy", spacy)
-        monkeypatch.setitem(sys.modules, "nltk", nltk)
-
-    return put
-
-
-def fake_spacy(models, *, fails=False):
-    """Return a module like spaCy whose model tags words by their last letter."""
-
-    def load(name, exclude):
-        if fails:
-            raise OSError(name)
-        assert name == "en_core_web_sm"
-        assert "tagger" not in exclude
-        tags = {"s": "NOUN", "d": "AUX", "?": "X"}
-
-        def model(document):
-            return [types.SimpleNamespace(pos_=tags.get(word[-1], "SCONJ")) for word in document]
-
-        model.vocab = "vocab"
-        return model
-
-    doc = types.SimpleNamespace(Doc=lambda vocab, words: words if vocab == "vocab" else None)
-    return types.SimpleNamespace(util=types.SimpleNamespace(get_installed_models=lambda: models), load=load, tokens=doc)
-
-
-def fake_nltk(*, has_data=True):
-    """Return a module like NLTK, with or without the data of its tagger."""
-
-    def pos_tag(words):
-        if not has_data:
-            raise LookupError("averaged_perceptron_tagger_eng")
-        tags = {"ann": "NNP", "cats": "NNS", "went": "VBD", "his": "PRP$", "#": "#"}
-        return [(word, tags.get(word, "RBR")) for word in words]
-
-    return types.SimpleNamespace(pos_tag=pos_tag)
-
-
-def test_the_tagger_of_spacy(install):
-    """The smallest English model is loaded, and its universal tags get plain names."""
-    install(spacy=fake_spacy(["de_core_news_sm", "en_core_web_sm", "en_core_web_long"]))
-    assert find_tagger()(["cats", "could", "if", "??"]) == ["noun", "verb", "conjunction", "other"]
-
-
-@pytest.mark.parametrize("spacy", [None, fake_spacy(["de_core_news_sm"]), fake_spacy(["en_core_web_sm"], fails=True)])
-def test_the_tagger_of_nltk(install, spacy):
-    """Where spaCy has no model for English, or one that does not load, NLTK's Penn tags get the same names."""
-    install(spacy, fake_nltk())
-    words = ["ann", "cats", "went", "his", "more", "#"]
-    assert find_tagger()(words) == ["proper noun", "noun", "verb", "pronoun", "adverb", "other"]
-    for nltk in (None, fake_nltk(has_data=False)):
-        install(spacy, nltk)
-        assert find_tagger() is None

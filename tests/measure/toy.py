@@ -40,6 +40,12 @@ def chain(space, count, length, seed=0, loyal=0.9):
     return out
 
 
+def predict(model, history):
+    """Return the probability of every symbol of a language model after a history."""
+    size = len(model.frequencies)
+    return np.exp(model.score_words([[*history, symbol] for symbol in range(size)]).reshape(size, -1)[:, -1])
+
+
 def zipf(count):
     """Return the weights of Zipf's law."""
     weights = 1 / np.arange(1, count + 1)

@@ -1,12 +1,12 @@
 from .authorship import measure_authorship as measure_authorship
 from .batches import privatize_texts as privatize_texts
-from .contextual_recovery import measure_contextual_recovery as measure_contextual_recovery
-from .contextual_recovery import measure_crossfitted_recovery as measure_crossfitted_recovery
 from .deniability import measure_deniability as measure_deniability
-from .entities.labelling import label_entities as label_entities
+from .entities.sources import label_entities as label_entities
 from .entities.survival import measure_entities as measure_entities
 from .labels import encode_labels as encode_labels
 from .membership import measure_membership as measure_membership
+from .recovery import measure_contextual_recovery as measure_contextual_recovery
+from .recovery import measure_crossfitted_recovery as measure_crossfitted_recovery
 from .recovery import measure_recovery as measure_recovery
 from .similarity import measure_similarity as measure_similarity
 from .utility import measure_utility as measure_utility

@@ -102,21 +102,18 @@ def measure_authorship(
         *(_build_fold_runner(other, [other], codes) for other in private_counts),
     ]
     (ceiling_hits, *static_hits), *adaptive_hits = run_folds(runners, splits)
-    majority_share = float(np.bincount(codes).max() / len(codes))
     return {
         name: AuthorshipResult(
-            estimate_accuracy(ceiling_hits),
-            estimate_accuracy(static_version_hits),
-            estimate_accuracy(adaptive_version_hits),
-            majority_share,
-            len(np.unique(codes)),
-            len(codes),
-            len(texts) - len(codes),
-            folds,
+            ceiling=estimate_accuracy(ceiling_hits),
+            static=estimate_accuracy(static),
+            adaptive=estimate_accuracy(adaptive),
+            majority=float(np.bincount(codes).max() / len(codes)),
+            authors=len(np.unique(codes)),
+            texts=len(codes),
+            left_out=len(texts) - len(codes),
+            folds=folds,
         )
-        for name, static_version_hits, (adaptive_version_hits,) in zip(
-            private_versions, static_hits, adaptive_hits, strict=True
-        )
+        for name, static, (adaptive,) in zip(private_versions, static_hits, adaptive_hits, strict=True)
     }
 
 
@@ -165,19 +162,16 @@ def _build_fold_runner(
 
 def _fit_attacker(views: Sequence[Any], codes: ClassCodes) -> tuple[Callable[[Sequence[Any]], Any], Any]:
     """Return the function from counts to weights, and the attacker trained on those weights."""
-    # Only columns of the training texts, so that memory follows the texts. One column stays where texts have no word.
-    seen_columns = [np.union1d(0, np.flatnonzero(view.getnnz(axis=0))) for view in views]
-    make_transformer = _import_sklearn("feature_extraction.text").TfidfTransformer
-    transformers = [
-        make_transformer(sublinear_tf=True).fit(view[:, columns])
-        for view, columns in zip(views, seen_columns, strict=True)
-    ]
+    transformers = []
+    for view in views:
+        # Only columns of the training texts, so that memory follows them. One column stays where texts have no word.
+        columns = np.union1d(0, np.flatnonzero(view.getnnz(axis=0)))
+        transformer = _import_sklearn("feature_extraction.text").TfidfTransformer(sublinear_tf=True)
+        transformers.append((columns, transformer.fit(view[:, columns])))
 
     def compute_weights(given_views: Sequence[Any]) -> Any:  # noqa: ANN401 - scikit-learn's sparse matrix
-        weights = [
-            transformer.transform(view[:, columns])
-            for transformer, view, columns in zip(transformers, given_views, seen_columns, strict=True)
-        ]
+        pairs = zip(transformers, given_views, strict=True)
+        weights = [transformer.transform(view[:, columns]) for (columns, transformer), view in pairs]
         return sparse.hstack(weights, format="csr")
 
     model = _import_sklearn("svm").LinearSVC(max_iter=10_000, random_state=0)

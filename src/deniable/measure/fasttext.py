@@ -1,5 +1,6 @@
 """The FastText form of a text classifier (Joulin et al. 2017): the mean of word embeddings, and one linear layer."""
 
+import itertools
 from collections.abc import Sequence
 from typing import Self
 
@@ -9,7 +10,7 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 from deniable.measure.attackers.language_model import WordNumbers
-from deniable.measure.labels import ClassCodes, RowNumbers
+from deniable.measure.labels import ClassCodes
 from deniable.space.grammar import fold_word, split_words
 
 try:
@@ -65,27 +66,22 @@ class FastTextClassifier:
 
     def fit(self, texts: Sequence[str], codes: ClassCodes, classes: int) -> Self:
         """See `deniable.measure.classifiers.TextClassifier`."""
-        tokenized_texts = [[fold_word(word) for word in split_words(text)[1::2]] for text in texts]
-        self._number_of_word = {
-            word: number for number, word in enumerate(dict.fromkeys(w for words in tokenized_texts for w in words))
-        }
-        return self.fit_words(
-            *self._encode_words(tokenized_texts), codes, classes=classes, size=len(self._number_of_word)
-        )
+        tokenized_texts = _tokenize(texts)
+        words = dict.fromkeys(itertools.chain.from_iterable(tokenized_texts))
+        self._number_of_word = {word: number for number, word in enumerate(words)}
+        return self.fit_words(*self._number_words(tokenized_texts), codes, classes=classes, size=len(words))
 
     def probabilities(self, texts: Sequence[str]) -> FloatArray:
         """See `deniable.measure.classifiers.TextClassifier`."""
-        return self.probabilities_of_words(
-            *self._encode_words([[fold_word(word) for word in split_words(t)[1::2]] for t in texts])
-        )
+        return self.probabilities_of_words(*self._number_words(_tokenize(texts)))
 
-    def _encode_words(self, tokenized_texts: list[list[str]]) -> tuple[WordNumbers, TextOffsets]:
-        known_numbers = [
-            [number for word in words if (number := self._number_of_word.get(word)) is not None]
-            for words in tokenized_texts
+    def _number_words(self, tokenized_texts: Sequence[Sequence[str]]) -> tuple[WordNumbers, TextOffsets]:
+        """Return the numbers of known words, and where each text begins."""
+        numbers = [
+            [self._number_of_word[word] for word in text if word in self._number_of_word] for text in tokenized_texts
         ]
-        offsets = np.cumsum([0, *map(len, known_numbers)], dtype=np.int64)
-        return np.array([number for numbers in known_numbers for number in numbers], dtype=np.int32), offsets
+        words = np.fromiter(itertools.chain.from_iterable(numbers), dtype=np.int32)
+        return words, np.cumsum([0, *map(len, numbers)], dtype=np.int64)
 
     def fit_words(
         self, words: WordNumbers, offsets: TextOffsets, codes: ClassCodes, *, classes: int, size: int
@@ -112,9 +108,10 @@ class FastTextClassifier:
             order = torch.randperm(text_count, generator=generator).numpy()
             for start in range(0, text_count, self._batch_size):
                 batch_rows = order[start : start + self._batch_size]
-                loss = nn.functional.cross_entropy(
-                    self._network(*_gather_bags(words, offsets, batch_rows)), labels[batch_rows]
-                )
+                bags = [words[offsets[row] : offsets[row + 1]] for row in batch_rows]
+                starts = np.cumsum([0, *map(len, bags[:-1])], dtype=np.int32)
+                logits = self._network(torch.from_numpy(np.concatenate(bags)), torch.from_numpy(starts))
+                loss = nn.functional.cross_entropy(logits, labels[batch_rows])
                 optimizer.zero_grad()
                 loss.backward()  # type: ignore[no-untyped-call]
                 optimizer.step()
@@ -128,8 +125,5 @@ class FastTextClassifier:
         return probabilities
 
 
-def _gather_bags(words: WordNumbers, offsets: TextOffsets, text_rows: RowNumbers) -> tuple[torch.Tensor, torch.Tensor]:
-    """Return the words of the chosen texts end to end, and where each text begins (B,)."""
-    bags = [words[offsets[text] : offsets[text + 1]] for text in text_rows]
-    starts = np.cumsum([0, *map(len, bags[:-1])], dtype=np.int32)
-    return torch.from_numpy(np.concatenate(bags)), torch.from_numpy(starts)
+def _tokenize(texts: Sequence[str]) -> list[list[str]]:
+    return [[fold_word(word) for word in split_words(text)[1::2]] for text in texts]

@@ -9,6 +9,7 @@ from deniable.core.errors import InputError
 from deniable.core.numbers import as_percent, find_root, format_lower, format_upper, format_upper_percent
 
 DEFAULT_CONFIDENCE = 0.95
+_QUANTILE = (1 + DEFAULT_CONFIDENCE) / 2
 _CLUSTERED_METHOD = "ratio of sums over clusters"
 _ROOT_TOLERANCE = 1e-12
 """What the ends of an interval may err by where they are found by search."""
@@ -84,14 +85,11 @@ def estimate_share(successes: int, count: int, confidence: float = DEFAULT_CONFI
     return Estimate(hits / count, low, high, confidence, int(count), "Clopper-Pearson")
 
 
-def estimate_mean(
-    values: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE, bounds: tuple[float, float] = (-np.inf, np.inf)
-) -> Estimate:
+def estimate_mean(values: npt.ArrayLike, bounds: tuple[float, float] = (-np.inf, np.inf)) -> Estimate:
     """Return the mean of independent numbers (n,), with Student's interval; infinite for one number alone.
 
     Args:
         values: (n,) numbers.
-        confidence: of the interval.
         bounds: what a mean can be at all; the interval is cut off there.
 
     Raises:
@@ -104,17 +102,13 @@ def estimate_mean(
         raise InputError("A mean needs at least 1 number. Got 0: give more rows.")
     centre = float(numbers.mean())
     if len(numbers) == 1:
-        return Estimate(centre, *bounds, confidence, 1, "Student's t")
-    half_width = float(
-        special.stdtrit(len(numbers) - 1, (1 + confidence) / 2) * numbers.std(ddof=1) / np.sqrt(len(numbers))
-    )
+        return Estimate(centre, *bounds, DEFAULT_CONFIDENCE, 1, "Student's t")
+    half_width = float(special.stdtrit(len(numbers) - 1, _QUANTILE) * numbers.std(ddof=1) / np.sqrt(len(numbers)))
     low, high = max(centre - half_width, bounds[0]), min(centre + half_width, bounds[1])
-    return Estimate(centre, low, high, confidence, len(numbers), "Student's t")
+    return Estimate(centre, low, high, DEFAULT_CONFIDENCE, len(numbers), "Student's t")
 
 
-def estimate_clustered_mean(
-    sums: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
-) -> Estimate:
+def estimate_clustered_mean(sums: npt.ArrayLike, counts: npt.ArrayLike) -> Estimate:
     """Return the mean of numbers that come in independent clusters, such as the words of texts.
 
     The ratio of two sums, with Student's interval from the clusters' residuals (linearised); infinite for one
@@ -123,7 +117,6 @@ def estimate_clustered_mean(
     Args:
         sums: (n,) sum of the numbers of each cluster.
         counts: (n,) how many numbers each cluster has; clusters without any are left out.
-        confidence: of the interval.
 
     Raises:
         InputError: no numbers.
@@ -137,16 +130,14 @@ def estimate_clustered_mean(
         raise InputError("A mean needs at least 1 number. Got 0: give texts with words that the vocabulary knows.")
     ratio = float(totals.sum() / sizes.sum())
     if clusters == 1:
-        return Estimate(ratio, -np.inf, np.inf, confidence, 1, _CLUSTERED_METHOD)
+        return Estimate(ratio, -np.inf, np.inf, DEFAULT_CONFIDENCE, 1, _CLUSTERED_METHOD)
     residuals = totals - ratio * sizes
     standard_error = float(np.sqrt(clusters / (clusters - 1) * (residuals**2).sum()) / sizes.sum())
-    half_width = float(special.stdtrit(clusters - 1, (1 + confidence) / 2)) * standard_error
-    return Estimate(ratio, ratio - half_width, ratio + half_width, confidence, clusters, _CLUSTERED_METHOD)
+    half_width = float(special.stdtrit(clusters - 1, _QUANTILE)) * standard_error
+    return Estimate(ratio, ratio - half_width, ratio + half_width, DEFAULT_CONFIDENCE, clusters, _CLUSTERED_METHOD)
 
 
-def estimate_clustered_share(
-    successes: npt.ArrayLike, counts: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
-) -> Estimate:
+def estimate_clustered_share(successes: npt.ArrayLike, counts: npt.ArrayLike) -> Estimate:
     """Return the share of successes among trials that come in independent clusters, such as the words of texts.
 
     As `estimate_clustered_mean`, cut off at 0 and 1. Where no cluster differs from the others, which leaves no
@@ -155,7 +146,6 @@ def estimate_clustered_share(
     Args:
         successes: (n,) of each cluster.
         counts: (n,) trials of each cluster; clusters without any are left out.
-        confidence: of the interval.
 
     Raises:
         InputError: no trials.
@@ -167,15 +157,13 @@ def estimate_clustered_share(
     # Multiplied out: counts are whole numbers, and equal shares then leave no rounding.
     if (hits * trials.sum() == hits.sum() * trials).all():
         ratio = float(hits.sum() / trials.sum())
-        interval = estimate_share(round(ratio * len(trials)), len(trials), confidence)
+        interval = estimate_share(round(ratio * len(trials)), len(trials))
         return dataclasses.replace(interval, value=ratio, low=min(interval.low, ratio), high=max(interval.high, ratio))
-    estimate = estimate_clustered_mean(hits, trials, confidence)
+    estimate = estimate_clustered_mean(hits, trials)
     return dataclasses.replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
 
 
-def estimate_paired_difference(
-    first: npt.ArrayLike, second: npt.ArrayLike, confidence: float = DEFAULT_CONFIDENCE
-) -> Estimate:
+def estimate_paired_difference(first: npt.ArrayLike, second: npt.ArrayLike) -> Estimate:
     """Return the share of successes of the first less that of the second, both of the same independent trials.
 
     With Tango's score interval (Tango 1998, Statistics in Medicine 17, 891-908), which keeps a width where the two
@@ -184,7 +172,6 @@ def estimate_paired_difference(
     Args:
         first: (n,) whether the first succeeded.
         second: (n,) whether the second did.
-        confidence: of the interval.
 
     Raises:
         InputError: no trials.
@@ -197,7 +184,7 @@ def estimate_paired_difference(
         raise InputError("A difference needs at least 1 trial. Got 0: give more rows.")
     first_only, second_only = int((first_hits & ~second_hits).sum()), int((second_hits & ~first_hits).sum())
     value = (first_only - second_only) / count
-    critical_value = float(special.ndtri((1 + confidence) / 2))
+    critical_value = float(special.ndtri(_QUANTILE))
 
     def score_excess(difference: float) -> float:
         """Say by how much the squared score of a true difference exceeds its limit."""
@@ -214,4 +201,4 @@ def estimate_paired_difference(
     below, above = value - 1e-9, value + 1e-9
     low = -1.0 if below <= -1 else -find_root(lambda negative: score_excess(-negative), -below, 1.0, _ROOT_TOLERANCE)
     high = 1.0 if above >= 1 else find_root(score_excess, above, 1.0, _ROOT_TOLERANCE)
-    return Estimate(value, low, high, confidence, count, "Tango's score")
+    return Estimate(value, low, high, DEFAULT_CONFIDENCE, count, "Tango's score")

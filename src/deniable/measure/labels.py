@@ -29,11 +29,6 @@ class ClassLabels:
     names: tuple[str, ...]
 
     @property
-    def majority_share(self) -> float:
-        """Share of the most frequent class: the accuracy of always predicting it."""
-        return float(np.bincount(self.codes[self.labelled_rows]).max() / len(self.labelled_rows))
-
-    @property
     def labelled_rows(self) -> ClassCodes:
         """Rows with a label."""
         return np.flatnonzero(self.codes >= 0).astype(np.int64)
@@ -117,9 +112,7 @@ def stratified_folds(
     first_rows = np.unique(group_of_row, return_index=True)[1]
     if len(first_rows) < folds:
         noun = "rows that differ" if len(first_rows) < len(codes) else "rows"
-        raise InputError(
-            f"{folds} folds need at least {folds} {noun}. Got {len(first_rows)}: give more rows or fewer folds."
-        )
+        raise InputError(f"{folds} folds need at least {folds} {noun}. Got {len(first_rows)}: give more rows.")
     order = np.random.default_rng(seed).permutation(len(first_rows))
     order = order[np.argsort(codes[first_rows][order], kind="stable")]
     fold_of_group = np.empty(len(first_rows), dtype=np.int64)

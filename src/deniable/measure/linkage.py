@@ -38,7 +38,9 @@ def measure_linkage(
     if len(released) != len(rows):
         raise InputError(f"{len(rows)} attacked rows need as many released texts. Got {len(released)}.")
     originals, outputs = number_texts(space, texts), number_texts(space, released)
-    link = _link_by_places(space, originals) if is_aligned else _link_by_means(space, originals)
+    # Of all words, and zeros for words that the space lacks.
+    vectors = np.concatenate([space.vectors, np.zeros((1, space.vectors.shape[1]))])
+    link = _link_by_places(vectors, originals) if is_aligned else _link_by_means(vectors, originals)
     named_rows = parallel_map(link, outputs)
     hits = [
         named is not None and np.array_equal(originals[named], originals[row])
@@ -47,41 +49,26 @@ def measure_linkage(
     return estimate_share(sum(hits), len(hits))
 
 
-def _link_by_places(space: Space, originals: Sequence[WordNumbers]) -> Callable[[WordNumbers], int | None]:
+def _link_by_places(vectors: FloatArray, originals: Sequence[WordNumbers]) -> Callable[[WordNumbers], int | None]:
     """Return a function from the words of a release to the original of equal length nearest to it, place by place."""
-    vectors = _append_unknown(space)
     rows_by_length: dict[int, list[int]] = {}
     for row, words in enumerate(originals):
         rows_by_length.setdefault(len(words), []).append(row)
 
     def link(words: WordNumbers) -> int | None:
         rows = rows_by_length.get(len(words), [])
-        released = vectors[words]
-        distances = [float(np.linalg.norm(released - vectors[originals[row]], axis=1).sum()) for row in rows]
+        distances = [np.linalg.norm(vectors[words] - vectors[originals[row]], axis=1).sum() for row in rows]
         return rows[int(np.argmin(distances))] if rows else None
 
     return link
 
 
-def _link_by_means(space: Space, originals: Sequence[WordNumbers]) -> Callable[[WordNumbers], int | None]:
+def _link_by_means(vectors: FloatArray, originals: Sequence[WordNumbers]) -> Callable[[WordNumbers], int | None]:
     """Return a function from the words of a release to the original whose mean vector has the largest cosine."""
-    vectors = _append_unknown(space)
-    means = np.stack([_normalize_sum(vectors[words]) for words in originals])
 
-    def link(words: WordNumbers) -> int | None:
-        return int(np.argmax(means @ _normalize_sum(vectors[words])))
+    def normalize_sum(words: WordNumbers) -> FloatArray:
+        total: FloatArray = vectors[words].sum(axis=0)
+        return total / (np.linalg.norm(total) or 1.0)
 
-    return link
-
-
-def _append_unknown(space: Space) -> FloatArray:
-    """Return the vectors (V + 1, d) of all words, and zeros for words that the space lacks."""
-    return np.concatenate([space.vectors, np.zeros((1, space.vectors.shape[1]))])
-
-
-def _normalize_sum(vectors: FloatArray) -> FloatArray:
-    """Return the sum (d,) of vectors (N, d), scaled to norm 1; zeros where it vanishes."""
-    total = vectors.sum(axis=0)
-    length = float(np.linalg.norm(total))
-    normalized: FloatArray = total / length if length > 0 else total
-    return normalized
+    means = np.stack(list(map(normalize_sum, originals)))
+    return lambda words: int(np.argmax(means @ normalize_sum(words)))

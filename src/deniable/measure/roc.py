@@ -6,11 +6,9 @@ import numpy as np
 import numpy.typing as npt
 from scipy import special
 
-from deniable.core.arrays import FloatArray
-from deniable.core.errors import InputError, import_extra, make_parameter_error
+from deniable.core.arrays import FloatArray, IntArray
+from deniable.core.errors import import_extra
 from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_clustered_share, estimate_share
-
-RecordNumbers = npt.NDArray[np.int64]
 
 JUDGED_FALSE_POSITIVE_RATES = (0.001, 0.01)
 """The false positive rates at which an attack is judged, as Carlini et al. (2022) ask."""
@@ -52,7 +50,6 @@ class MembershipResult:
 def compute_roc(
     in_scores: npt.ArrayLike,
     out_scores: npt.ArrayLike,
-    confidence: float = DEFAULT_CONFIDENCE,
     groups: tuple[npt.ArrayLike, npt.ArrayLike] | None = None,
     attack: str = "scores",
 ) -> MembershipResult:
@@ -63,85 +60,47 @@ def compute_roc(
     Pearson's over as many disjoint pairs of a member and a non-member as the records give.
 
     Args:
-        in_scores: (m,) scores of records that the model was trained on.
-        out_scores: (n,) scores of records that it was not trained on.
-        confidence: confidence of the intervals.
+        in_scores: (m,) finite scores of records that the model was trained on.
+        out_scores: (n,) finite scores of records that it was not trained on.
         groups: (m,) and (n,) the record behind each score, where several models were attacked: scores of one
             record are then one observation. None if every score is of its own record.
         attack: name of the attack, for the result.
 
     Raises:
-        InputError: no scores on one side, a score that is not finite, groups of another length, or a confidence
-            outside (0, 1); or scikit-learn is not installed.
+        InputError: scikit-learn is not installed.
     """
-    member_scores, nonmember_scores = _check_scores(in_scores, "in_scores"), _check_scores(out_scores, "out_scores")
-    if not 0 < confidence < 1:
-        raise make_parameter_error("compute_roc", "confidence", "a float in (0, 1)", confidence)
-    member_records, nonmember_records = _number_records(len(member_scores), len(nonmember_scores), groups)
-    tpr_estimates = {
-        rate: _estimate_tpr(rate, member_scores, nonmember_scores, member_records, nonmember_records, confidence)
-        for rate in JUDGED_FALSE_POSITIVE_RATES
-    }
+    member_scores, nonmember_scores = np.asarray(in_scores, np.float64), np.asarray(out_scores, np.float64)
+    members, others = len(member_scores), len(nonmember_scores)
+    records = np.arange(members + others) if groups is None else np.concatenate(groups)
+    numbers = np.unique(records, return_inverse=True)[1].astype(np.int64)
+    sides = member_scores, nonmember_scores, numbers[:members], numbers[members:]
     false_positives, true_positives = _compute_curve(member_scores, nonmember_scores)
     return MembershipResult(
         attack=attack,
-        auc=_estimate_area(member_scores, nonmember_scores, member_records, nonmember_records, confidence),
-        tpr=tpr_estimates,
+        auc=_estimate_area(*sides),
+        tpr={rate: _estimate_tpr(rate, *sides) for rate in JUDGED_FALSE_POSITIVE_RATES},
         false_positive_rates=tuple(false_positives.tolist()),
         true_positive_rates=tuple(true_positives.tolist()),
-        members=len(member_scores),
-        others=len(nonmember_scores),
-        records=len(np.union1d(member_records, nonmember_records)),
+        members=members,
+        others=others,
+        records=int(numbers.max()) + 1,
     )
-
-
-def _check_scores(scores_like: npt.ArrayLike, name: str) -> FloatArray:
-    """Return scores (n,) that can be ranked."""
-    scores = np.asarray(scores_like, dtype=np.float64)
-    if scores.ndim != 1 or not len(scores) or not np.isfinite(scores).all():
-        raise InputError(
-            f"The {name!r} must be a one-dimensional array of finite numbers. Got shape {scores.shape} with "
-            f"{int((~np.isfinite(scores)).sum())} not finite: give at least 1 score of each side."
-        )
-    return scores
-
-
-def _number_records(
-    members: int, others: int, groups: tuple[npt.ArrayLike, npt.ArrayLike] | None
-) -> tuple[RecordNumbers, RecordNumbers]:
-    """Return the record behind each score, numbered from 0 on."""
-    if groups is None:
-        return np.arange(members), np.arange(members, members + others)
-    sides = [np.asarray(side).ravel() for side in groups]
-    if [len(side) for side in sides] != [members, others]:
-        raise InputError(
-            f"The groups must name one record for each score, {members} and {others}. "
-            f"Got {' and '.join(str(len(side)) for side in sides)}."
-        )
-    record_numbers = np.unique(np.concatenate(sides), return_inverse=True)[1].astype(np.int64)
-    return record_numbers[:members], record_numbers[members:]
-
-
-def _compute_mid_ranks(scores: FloatArray) -> FloatArray:
-    """Return the rank of each score (n,), from 1, equal ones sharing the mean of theirs."""
-    _, numbers, counts = np.unique(scores, return_inverse=True, return_counts=True)
-    mid_ranks: FloatArray = (np.cumsum(counts) - (counts - 1) / 2)[numbers]
-    return mid_ranks
 
 
 def _estimate_area(
     member_scores: FloatArray,
     nonmember_scores: FloatArray,
-    member_records: RecordNumbers,
-    nonmember_records: RecordNumbers,
-    confidence: float,
+    member_records: IntArray,
+    nonmember_records: IntArray,
 ) -> Estimate:
     """Return the area under the curve; the variance is that of Obuchowski (1997), DeLong's for groups of one."""
+    from scipy import stats
+
     members, others = len(member_scores), len(nonmember_scores)
-    ranks = _compute_mid_ranks(np.concatenate([member_scores, nonmember_scores]))
+    ranks = stats.rankdata(np.concatenate([member_scores, nonmember_scores]))
     # DeLong's placements, the share of the other side that each score beats, computed from mid-ranks (Sun and Xu 2014).
-    member_placements = (ranks[:members] - _compute_mid_ranks(member_scores)) / others
-    nonmember_placements = 1 - (ranks[members:] - _compute_mid_ranks(nonmember_scores)) / members
+    member_placements = (ranks[:members] - stats.rankdata(member_scores)) / others
+    nonmember_placements = 1 - (ranks[members:] - stats.rankdata(nonmember_scores)) / members
     area = float(member_placements.mean())
     records = int(max(member_records.max(), nonmember_records.max())) + 1
     member_sums = np.bincount(member_records, member_placements - area, records) / members
@@ -155,43 +114,34 @@ def _estimate_area(
         )
         if variance > _NEGLIGIBLE_VARIANCE:
             method = "DeLong" if records == members + others else "Obuchowski over records"
-            half_width = special.ndtri((1 + confidence) / 2) * np.sqrt(variance) / (area * (1 - area))
+            half_width = special.ndtri((1 + DEFAULT_CONFIDENCE) / 2) * np.sqrt(variance) / (area * (1 - area))
             low, high = special.expit(special.logit(area) + np.array([-half_width, half_width]))
-            return Estimate(area, float(low), float(high), confidence, records, method)
+            return Estimate(area, float(low), float(high), DEFAULT_CONFIDENCE, records, method)
     pairs = max(min(member_record_count, nonmember_record_count, records // 2), 1)
-    interval = estimate_share(round(area * pairs), pairs, confidence)
-    return Estimate(
-        area,
-        min(interval.low, area),
-        max(interval.high, area),
-        confidence,
-        pairs,
-        "Clopper-Pearson over disjoint pairs",
-    )
+    interval = estimate_share(round(area * pairs), pairs)
+    method = "Clopper-Pearson over disjoint pairs"
+    return Estimate(area, min(interval.low, area), max(interval.high, area), DEFAULT_CONFIDENCE, pairs, method)
 
 
 def _estimate_tpr(
     rate: float,
     member_scores: FloatArray,
     nonmember_scores: FloatArray,
-    member_records: RecordNumbers,
-    nonmember_records: RecordNumbers,
-    confidence: float,
+    member_records: IntArray,
+    nonmember_records: IntArray,
 ) -> Estimate:
     """Return the share of members above the threshold that at most this share of the non-members exceeds."""
     nonmember_record_count = len(np.unique(nonmember_records))
     # 1e-9: 0.001 * 1,000 must allow one false positive whatever the rounding.
     is_rate_measurable = nonmember_record_count * rate >= 1 - 1e-9
     allowed_false_positives = int(rate * len(nonmember_scores) + 1e-9) if is_rate_measurable else 0
-    threshold = np.partition(nonmember_scores, len(nonmember_scores) - 1 - allowed_false_positives)[
-        len(nonmember_scores) - 1 - allowed_false_positives
-    ]
+    threshold = np.sort(nonmember_scores)[-1 - allowed_false_positives]
     hits = member_scores > threshold
     scores_per_record = np.bincount(member_records)
     if (scores_per_record <= 1).all():
-        estimate = estimate_share(int(hits.sum()), len(hits), confidence)
+        estimate = estimate_share(int(hits.sum()), len(hits))
     else:
-        estimate = estimate_clustered_share(np.bincount(member_records, hits), scores_per_record, confidence)
+        estimate = estimate_clustered_share(np.bincount(member_records, hits), scores_per_record)
     condition = "given the threshold"
     if not is_rate_measurable:
         condition = f"at zero false positives, as {nonmember_record_count} non-members cannot show a rate of {rate:g}"

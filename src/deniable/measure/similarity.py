@@ -1,12 +1,8 @@
-"""Similarity of private texts to their originals: words, distances in the space, mean vectors, word sets.
-
-The part-of-speech taggers of spaCy and NLTK are optional: with one of them shares are also given by part of speech.
-"""
+"""Similarity of private texts to their originals: words, distances in the space, mean vectors, word sets."""
 
 import dataclasses
-import importlib
 import itertools
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import numpy as np
 import numpy.typing as npt
@@ -18,92 +14,6 @@ from deniable.measure.intervals import Estimate, estimate_clustered_mean, estima
 from deniable.space import Space
 from deniable.space.grammar import fold_word
 from deniable.text.batches import PrivatizedBatch
-
-PartOfSpeechTagger = Callable[[list[str]], list[str]]
-"""Maps the words of one text, as they are spelled in it, to their parts of speech."""
-
-_UNIVERSAL_TAG_NAMES = {
-    "ADJ": "adjective",
-    "ADP": "preposition",
-    "ADV": "adverb",
-    "AUX": "verb",
-    "CCONJ": "conjunction",
-    "DET": "determiner",
-    "INTJ": "interjection",
-    "NOUN": "noun",
-    "NUM": "number",
-    "PART": "particle",
-    "PRON": "pronoun",
-    "PROPN": "proper noun",
-    "SCONJ": "conjunction",
-    "VERB": "verb",
-}
-"""Universal part-of-speech tag -> name."""
-
-_PENN_TAG_NAMES = {
-    "CC": "conjunction",
-    "CD": "number",
-    "DT": "determiner",
-    "EX": "pronoun",
-    "IN": "preposition",
-    "JJ": "adjective",
-    "MD": "verb",
-    "NN": "noun",
-    "NNP": "proper noun",
-    "NNPS": "proper noun",
-    "PDT": "determiner",
-    "POS": "particle",
-    "PRP": "pronoun",
-    "RB": "adverb",
-    "RP": "particle",
-    "TO": "particle",
-    "UH": "interjection",
-    "VB": "verb",
-    "WDT": "determiner",
-    "WP": "pronoun",
-    "WRB": "adverb",
-}
-"""Penn Treebank tag, or the two letters that it begins with -> name."""
-
-
-def find_tagger() -> PartOfSpeechTagger | None:
-    """Return an installed part-of-speech tagger, or None.
-
-    spaCy with an English model is tried first, then NLTK with its perceptron. They see the words alone, without the
-    punctuation between them, so that they err a little more often than on whole sentences.
-    """
-    return _load_spacy_tagger() or _load_nltk_tagger()
-
-
-def _load_spacy_tagger() -> PartOfSpeechTagger | None:
-    try:
-        spacy = importlib.import_module("spacy")
-        models = [name for name in spacy.util.get_installed_models() if name.startswith("en_core_web")]
-        if not models:
-            return None
-        model = spacy.load(min(models, key=len), exclude=["parser", "ner", "lemmatizer"])
-    except (ImportError, OSError):
-        return None
-
-    def tag_words(words: list[str]) -> list[str]:
-        document = model(spacy.tokens.Doc(model.vocab, words=words))
-        return [_UNIVERSAL_TAG_NAMES.get(token.pos_, "other") for token in document]
-
-    return tag_words
-
-
-def _load_nltk_tagger() -> PartOfSpeechTagger | None:
-    try:
-        nltk = importlib.import_module("nltk")
-        nltk.pos_tag(["a"])
-    except (ImportError, LookupError):  # LookupError: the data of the perceptron are not installed
-        return None
-
-    def tag_words(words: list[str]) -> list[str]:
-        tags = [tag.removesuffix("$") for _, tag in nltk.pos_tag(words)]  # PRP$ is his, WP$ is whose
-        return [_PENN_TAG_NAMES.get(tag, _PENN_TAG_NAMES.get(tag[:2], "other")) for tag in tags]
-
-    return tag_words
 
 
 @dataclasses.dataclass(frozen=True)
@@ -119,7 +29,6 @@ class TextSimilarity:
         unrelated: the same between a text and the private version of the next one, for comparison with `cosine`:
             mean vectors of any two texts are far from orthogonal. None for a single text.
         overlap: mean over texts of the Jaccard index of their word sets before and after.
-        parts: share of words unchanged by part of speech, most frequent first; empty without a tagger.
         texts: number of texts with at least one word.
         words: number of words in all texts.
     """
@@ -129,24 +38,20 @@ class TextSimilarity:
     cosine: Estimate
     unrelated: Estimate | None
     overlap: Estimate
-    parts: dict[str, Estimate]
     texts: int
     words: int
 
 
-def measure_similarity(
-    space: Space, texts: Sequence[str], batch: PrivatizedBatch, *, tagger: PartOfSpeechTagger | None = None
-) -> TextSimilarity:
+def measure_similarity(space: Space, texts: Sequence[str], batch: PrivatizedBatch) -> TextSimilarity:
     """Return how similar private texts are to their originals.
 
     Args:
         space: the space of the mechanism.
         texts: R original texts.
-        batch: the private texts, from `deniable.measure.batches.privatize_texts`.
-        tagger: function from words to parts of speech, such as `find_tagger()` returns.
+        batch: the private texts, from `deniable.measure.privatize_texts`.
 
     Raises:
-        InputError: the texts are not those of ``batch``, no word is known, or a tagger returns too few tags.
+        InputError: the texts are not those of ``batch``, or no word is known.
     """
     spelled_texts = [space.split_words(text)[1::2] for text in texts]
     if [len(words) for words in spelled_texts] != batch.lengths:
@@ -155,32 +60,30 @@ def measure_similarity(
         )
     if batch.unknown_mask.all():
         raise InputError(f"None of the {len(batch.words)} words of the texts is in the vocabulary: use other vectors.")
-    lengths, is_unchanged, is_known = np.diff(batch.offsets), ~batch.changed_mask, ~batch.unknown_mask
+    is_known, lengths = ~batch.unknown_mask, np.diff(batch.offsets)
     row_of = np.repeat(np.arange(len(texts)), lengths)
-    sums_before, sums_after = _sum_vectors(space.vectors, batch)
-    return TextSimilarity(
-        unchanged=estimate_clustered_share(*_sum_per_text(row_of, is_unchanged)),
-        moved=_estimate_moved_distance(space, batch, row_of),
-        cosine=_estimate_cosine(sums_before, sums_after),
-        unrelated=_estimate_unrelated_cosine(sums_before, sums_after),
-        overlap=_estimate_overlap(space, spelled_texts, batch),
-        parts=_estimate_parts_of_speech(spelled_texts, is_unchanged, row_of, tagger) if tagger else {},
-        texts=int((lengths > 0).sum()),
-        words=int(is_known.size),
-    )
-
-
-def _sum_per_text(row_of: npt.NDArray[np.int64], values: npt.ArrayLike) -> tuple[FloatArray, FloatArray]:
-    """Return the sums of values (N,) over the words of each text, and how many they are."""
-    sums = np.bincount(row_of, np.asarray(values, dtype=np.float64)).astype(np.float64)
-    return sums, np.bincount(row_of).astype(np.float64)
-
-
-def _estimate_moved_distance(space: Space, batch: PrivatizedBatch, row_of: npt.NDArray[np.int64]) -> Estimate:
-    is_known = ~batch.unknown_mask
     distances = _compute_pair_distances(space, batch.words[is_known], batch.outputs[is_known])
-    estimate = estimate_clustered_mean(*_sum_per_text(row_of[is_known], distances))
-    return dataclasses.replace(estimate, low=max(estimate.low, 0.0))
+    moved = estimate_clustered_mean(np.bincount(row_of[is_known], distances), np.bincount(row_of[is_known]))
+    # Sums (R, d) of the vectors of known words, and of the words drawn, which have the cosines of the means.
+    shape = len(texts), len(space)
+    before = sparse.csr_array((is_known.astype(np.float64), batch.words, batch.offsets), shape=shape) @ space.vectors
+    after = sparse.csr_array((np.ones(len(is_known)), batch.outputs, batch.offsets), shape=shape) @ space.vectors
+    has_vectors = before.any(axis=1) & after.any(axis=1)
+    before, after = before[has_vectors], after[has_vectors]
+    overlaps = []
+    for words, (start, end) in zip(spelled_texts, itertools.pairwise(batch.offsets), strict=True):
+        if words:
+            originals, drawn = set(map(fold_word, words)), {space.words[word] for word in batch.outputs[start:end]}
+            overlaps.append(len(originals & drawn) / len(originals | drawn))
+    return TextSimilarity(
+        unchanged=estimate_clustered_share(np.bincount(row_of, ~batch.changed_mask), np.bincount(row_of)),
+        moved=dataclasses.replace(moved, low=max(moved.low, 0.0)),
+        cosine=_estimate_cosine(before, after),
+        unrelated=_estimate_cosine(before, np.roll(after, -1, axis=0)) if len(after) > 1 else None,
+        overlap=estimate_mean(overlaps, bounds=(0.0, 1.0)),
+        texts=int((lengths > 0).sum()),
+        words=len(batch.words),
+    )
 
 
 def _compute_pair_distances(space: Space, words: npt.NDArray[np.int32], outputs: npt.NDArray[np.int32]) -> FloatArray:
@@ -193,59 +96,11 @@ def _compute_pair_distances(space: Space, words: npt.NDArray[np.int32], outputs:
     def read_block(first: int, distances: FloatArray) -> list[FloatArray]:
         return [row[points] for row, points in zip(distances, ends[first:], strict=False)]
 
-    blocks = space.map_row_blocks(read_block, start_points)
-    distances = np.concatenate([np.empty(0), *itertools.chain.from_iterable(blocks)])
-    distances_of_words: FloatArray = distances[pair_of_word.ravel()]
-    return distances_of_words
-
-
-def _sum_vectors(vectors: FloatArray, batch: PrivatizedBatch) -> tuple[FloatArray, FloatArray]:
-    """Return the sums (R, d) of the vectors of each text's known words, and of the words drawn."""
-    shape = len(batch.texts), len(vectors)
-    is_known = (~batch.unknown_mask).astype(np.float64)
-    before = sparse.csr_array((is_known, batch.words, batch.offsets), shape=shape) @ vectors
-    after = sparse.csr_array((np.ones(len(is_known)), batch.outputs, batch.offsets), shape=shape) @ vectors
-    return before, after
+    distances: FloatArray = np.concatenate(list(itertools.chain(*space.map_row_blocks(read_block, start_points))))
+    return distances[pair_of_word.ravel()]
 
 
 def _estimate_cosine(before: FloatArray, after: FloatArray) -> Estimate:
-    """Return the mean cosine between rows; those of sums are those of means."""
-    lengths = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1)
-    products = np.einsum("rd,rd->r", before, after)[lengths > 0] / lengths[lengths > 0]
-    return estimate_mean(np.clip(products, -1.0, 1.0), bounds=(-1.0, 1.0))
-
-
-def _estimate_unrelated_cosine(before: FloatArray, after: FloatArray) -> Estimate | None:
-    """Return the mean cosine between a text and the private version of the next one that has words, if there is one."""
-    has_vectors = np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1) > 0
-    if has_vectors.sum() < 2:  # noqa: PLR2004 - a text and the next
-        return None
-    return _estimate_cosine(before[has_vectors], np.roll(after[has_vectors], -1, axis=0))
-
-
-def _estimate_overlap(space: Space, spelled_texts: Sequence[Sequence[str]], batch: PrivatizedBatch) -> Estimate:
-    shares = []
-    for words, (start, end) in zip(spelled_texts, itertools.pairwise(batch.offsets), strict=True):
-        if words:
-            words_before, words_after = (
-                set(map(fold_word, words)),
-                {space.words[number] for number in batch.outputs[start:end]},
-            )
-            shares.append(len(words_before & words_after) / len(words_before | words_after))
-    return estimate_mean(shares, bounds=(0.0, 1.0))
-
-
-def _estimate_parts_of_speech(
-    spelled_texts: Sequence[list[str]],
-    is_unchanged: npt.NDArray[np.bool_],
-    row_of: npt.NDArray[np.int64],
-    tagger: PartOfSpeechTagger,
-) -> dict[str, Estimate]:
-    tags = [tag for words in spelled_texts if words for tag in tagger(words)]
-    if len(tags) != len(is_unchanged):
-        raise InputError(f"The tagger must return one tag a word. Got {len(tags)} for {len(is_unchanged)} words.")
-    names, codes, counts = np.unique(np.array(tags), return_inverse=True, return_counts=True)
-    return {
-        str(names[code]): estimate_clustered_share(*_sum_per_text(row_of[codes == code], is_unchanged[codes == code]))
-        for code in np.argsort(-counts, kind="stable")
-    }
+    """Return the mean cosine between rows, none of which vanishes."""
+    cosines = np.einsum("rd,rd->r", before, after) / (np.linalg.norm(before, axis=1) * np.linalg.norm(after, axis=1))
+    return estimate_mean(np.clip(cosines, -1.0, 1.0), bounds=(-1.0, 1.0))

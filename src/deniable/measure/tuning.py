@@ -1,9 +1,10 @@
 """Tuning: the epsilon at which an attacker's success, the share of words kept or the utility reaches a target."""
 
+import contextlib
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
-from typing import Literal
+from typing import Literal, Self
 
 import numpy as np
 
@@ -14,16 +15,16 @@ from deniable.core.numbers import format_exact, format_lower, format_upper, roun
 from deniable.core.parallel import expect_passes
 from deniable.measure.batches import privatize_texts
 from deniable.measure.choice import AUTO, choose_word_mechanism
-from deniable.measure.intervals import Estimate
+from deniable.measure.intervals import Estimate, as_exact_estimate
 from deniable.measure.labels import ClassCodes
+from deniable.measure.recovery import estimate_kept, estimate_success
 from deniable.measure.root_finding import find_crossing
-from deniable.measure.success import check_blind_success, estimate_all, estimate_kept, estimate_success
 from deniable.measure.utility import UtilityResult, measure_utility
 from deniable.space import Space
 from deniable.words import WordMechanism
 from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.laws import ExponentialKernel, make_exponential_law
-from deniable.words.outcomes import GuessedWords, Outcomes
+from deniable.words.outcomes import GuessedWords, Outcomes, weigh_rare_words
 from deniable.words.prior import Prior, PriorLike, build_prior
 from deniable.words.tem import TEM
 from deniable.words.tight_exponential import MAX_DENSE_POINTS, TightExponential
@@ -36,9 +37,8 @@ _MAX_TEXTS = 2_000
 _SIGNIFICANT_DIGITS = 4
 _HUGE_EPSILON = 1e12
 """An epsilon above the minimum of every mechanism."""
-_PASSES_PER_CALIBRATION, _PASSES_PER_OUTCOME, _PASSES_PER_TUNING = 4, 1, 12
-"""What a calibration and its proof, the outcomes of a mechanism, and a whole tuning usually take, for the report of
-progress alone."""
+_PASSES_AFTER_SEARCH, _PASSES_PER_TUNING = 5, 12
+"""What the proof at the end, and a whole tuning, usually take, for the report of progress alone."""
 _MAX_ROUNDED_EPSILONS = 100
 """Maximum number of rounded epsilons tried until one is on the safe side of the target."""
 
@@ -67,6 +67,18 @@ class TuningResult:
     blind_share: float
     utility: UtilityResult | None = None
 
+    @classmethod
+    def of(cls, mechanism: WordMechanism, achieved: float, prior: Prior) -> Self:
+        """Return what is known of a mechanism under a prior."""
+        verdict = verify(mechanism)
+        outcomes = None
+        if mechanism.law.is_tabulated:
+            outcomes = mechanism.outcomes(prior)  # once: under a prior of private texts nothing is kept
+            recovery_share, kept_share = as_exact_estimate(outcomes.guessed), as_exact_estimate(outcomes.kept)
+        else:
+            recovery_share, kept_share = estimate_success(mechanism, prior, "average"), estimate_kept(mechanism, prior)
+        return cls(mechanism, verdict, achieved, recovery_share, kept_share, outcomes, prior.blind_success)
+
 
 @dataclasses.dataclass(frozen=True)
 class _Goal:
@@ -74,19 +86,15 @@ class _Goal:
 
     Attributes:
         target: target of the quantity, which increases with epsilon.
-        evaluate_mechanism: the quantity under a mechanism, on the safe side where it is simulated.
-        max_ratio: epsilons of this ratio or less are taken as equal.
+        evaluate: the quantity under a mechanism, on the safe side where it is simulated.
         is_upper_limit: whether the target must not be exceeded; else it must be reached.
+        max_ratio: epsilons of this ratio or less are taken as equal.
     """
 
     target: float
-    evaluate_mechanism: Callable[[WordMechanism], float]
-    max_ratio: float
+    evaluate: Callable[[WordMechanism], float]
     is_upper_limit: bool
-
-    def is_met(self, value: float) -> bool:
-        """Say whether a value is on the safe side."""
-        return value <= self.target if self.is_upper_limit else value >= self.target
+    max_ratio: float = 1.004
 
 
 def tune_recovery(
@@ -117,15 +125,32 @@ def tune_recovery(
     """
     public_prior = build_prior(space, prior)
     check_positive("tune", "recovery", target, upper=1.0)
-    check_blind_success(space, target, words, public_prior)
+    _check_blind_success(space, target, words, public_prior)
 
-    goal = _Goal(
-        target,
-        lambda candidate: estimate_success(candidate, public_prior, words).high,
-        max_ratio=1.004,
-        is_upper_limit=True,
-    )
+    goal = _Goal(target, lambda candidate: estimate_success(candidate, public_prior, words).high, is_upper_limit=True)
     return _choose_mechanism(space, mechanism, goal, public_prior)
+
+
+def _check_blind_success(space: Space, target: float, words: GuessedWords, prior: Prior) -> None:
+    """Raise `InputError` for a target that a guess without any output reaches, or for words that do not exist."""
+    rare_weights = weigh_rare_words(space, prior.weights)
+    guess = "who always says the most frequent word"
+    match words:
+        case "average":
+            blind_success = prior.blind_success
+        case "rare":
+            blind_success = float(rare_weights[prior.weights.argmax()])
+        case "every":
+            blind_success, guess = 1 / space.point_count, "to whom all words at different points are equally likely"
+        case _:
+            raise make_parameter_error("tune", "words", "'average', 'rare' or 'every'", words)
+    if words == "rare" and not rare_weights.any():
+        raise InputError(f"No word that is rare and not hidden has any weight under {prior.name}: tune for 'average'.")
+    if target <= blind_success:
+        raise InputError(
+            f"The 'recovery' target must be above {format_upper(blind_success, 4)}, the success of an attacker without "
+            f"the output {guess}. Got {format_exact(target)}."
+        )
 
 
 def tune_kept(
@@ -145,12 +170,7 @@ def tune_kept(
     public_prior = build_prior(space, prior)
     check_positive("tune", "kept", target, upper=1.0)
 
-    goal = _Goal(
-        target,
-        lambda candidate: estimate_kept(candidate, public_prior).low,
-        max_ratio=1.004,
-        is_upper_limit=False,
-    )
+    goal = _Goal(target, lambda candidate: estimate_kept(candidate, public_prior).low, is_upper_limit=False)
     return _choose_mechanism(space, mechanism, goal, public_prior)
 
 
@@ -162,10 +182,9 @@ def tune_utility(
     *,
     mechanism: MechanismChoice = AUTO,
     prior: PriorLike = None,
-    classifier: str = "tfidf",
     seed: int = 0,
 ) -> TuningResult:
-    """Return the least epsilon found at which a classifier trained on private texts reaches an accuracy.
+    """Return the least epsilon found at which a TF-IDF classifier trained on private texts reaches an accuracy.
 
     At most 2,000 of the texts, drawn at random, are privatized once at each epsilon, so that the choice is as
     uncertain as a single measurement of an accuracy. Texts whose class no other of them has are left out. The choice
@@ -178,7 +197,6 @@ def tune_utility(
         target: accuracy on original texts, in five-fold cross-validation.
         mechanism: as in `tune_recovery`.
         prior: prior of the attacker whose success is reported, as in `tune_recovery`.
-        classifier: a name from `deniable.measure.classifiers.CLASSIFIERS`.
         seed: public; sample, folds and noise follow from it.
 
     Raises:
@@ -200,116 +218,87 @@ def tune_utility(
     blind_accuracy = float(np.bincount(sampled_codes).max() / len(sampled_codes))
     if target <= blind_accuracy:
         raise InputError(
-            f"The 'utility' target must be above {format_upper(blind_accuracy, 4)}, the accuracy of always "
-            "predicting the most "
-            f"frequent class, which needs no texts. Got {format_exact(target)}."
+            f"The 'utility' target must be above {format_upper(blind_accuracy, 4)}, the accuracy of always predicting "
+            f"the most frequent class, which needs no texts. Got {format_exact(target)}."
         )
-    latest_utility: list[UtilityResult] = []
 
-    def measure_accuracies(mechanisms: Sequence[WordMechanism]) -> list[float]:
-        private_versions = {}
-        for index, candidate in enumerate(mechanisms):
-            with expect_passes(len(mechanisms) - index):  # those of the other candidates, and that of all classifiers
-                private_versions[str(index)] = privatize_texts(candidate, sampled_texts, seed=seed).texts
-        utility_results = measure_utility(
-            sampled_texts, private_versions, sampled_codes, classifier=classifier, seed=seed
-        )
-        original_accuracy = utility_results["0"].accuracy.original.value
-        if original_accuracy < target:
+    def measure(candidate: WordMechanism) -> UtilityResult:
+        with expect_passes(1):  # that of the classifiers
+            private_texts = {"private": privatize_texts(candidate, sampled_texts, seed=seed).texts}
+        utility = measure_utility(sampled_texts, private_texts, sampled_codes, seed=seed)
+        original = utility["private"].accuracy.original.value
+        if original < target:
             raise InputError(
-                f"The 'utility' target must be at most {format_lower(original_accuracy, 4)}, the accuracy of a "
-                "classifier trained "
-                f"on the original texts. Got {format_exact(target)}."
+                f"The 'utility' target must be at most {format_lower(original, 4)}, the accuracy of a classifier "
+                f"trained on the original texts. Got {format_exact(target)}."
             )
-        latest_utility[:] = [utility_results[name] for name in private_versions]
-        return [utility.accuracy.private.value for utility in latest_utility]
+        return utility["private"]
 
     goal = _Goal(
-        target,
-        lambda candidate: measure_accuracies([candidate])[0],
-        max_ratio=1.05,
-        is_upper_limit=False,
+        target, lambda candidate: measure(candidate).accuracy.private.value, is_upper_limit=False, max_ratio=1.05
     )
     result = _choose_mechanism(space, mechanism, goal, public_prior)
-    measure_accuracies([result.mechanism])
-    return dataclasses.replace(result, utility=latest_utility[0])
+    return dataclasses.replace(result, utility=measure(result.mechanism))
 
 
 def _choose_mechanism(space: Space, mechanism: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for a mechanism, or of several the one with the least proved epsilon."""
     is_dense = space.point_count <= MAX_DENSE_POINTS
-    choices: list[MechanismChoice]
+    builders: list[Callable[..., WordMechanism]]
     if mechanism == BEST:
-        choices = [CalibratedExponential, TEM, *([TightExponential] if is_dense else [])]
+        builders = [CalibratedExponential, TEM, *([TightExponential] if is_dense else [])]
     elif mechanism == AUTO:
         has_choice = is_dense and space.graph is None
-        choices = [AUTO if has_choice or not space.metric.is_builtin else CalibratedExponential]
+        builders = [choose_word_mechanism if has_choice or not space.metric.is_builtin else CalibratedExponential]
     elif isinstance(mechanism, type) and issubclass(mechanism, WordMechanism):
-        choices = [mechanism]
+        builders = [mechanism]
     else:
         raise make_parameter_error("tune", "mechanism", f"a class of mechanisms, {AUTO!r} or {BEST!r}", mechanism)
     results = []
-    for number, choice in enumerate(choices, 1):
-        with expect_passes(_PASSES_PER_TUNING * (len(choices) - number)):
-            results.append(_tune_mechanism(space, choice, goal, prior))
+    for number, build in enumerate(builders, 1):
+        with expect_passes(_PASSES_PER_TUNING * (len(builders) - number)):
+            results.append(_tune_mechanism(space, build, goal, prior))
     return min(results, key=lambda result: result.verdict.epsilon)
 
 
-def _tune_mechanism(space: Space, choice: MechanismChoice, goal: _Goal, prior: Prior) -> TuningResult:
+def _tune_mechanism(space: Space, build: Callable[..., WordMechanism], goal: _Goal, prior: Prior) -> TuningResult:
     """Return the result for one mechanism: where the target is crossed, then the rounded epsilon on its safe side."""
-    name = choice if isinstance(choice, str) else choice.name
-    is_calibrated = choice is CalibratedExponential
-    if not isinstance(choice, str):
-        _build_mechanism(space, choice, _HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
+    name, is_calibrated = getattr(build, "name", AUTO), build is CalibratedExponential
+    if build is not choose_word_mechanism:
+        build(space, epsilon=_HUGE_EPSILON)  # refuses the space, if it must be refused at every epsilon
 
     def evaluate(parameter: float) -> float:
         try:
             # The law of calibrated at a scale is that of TEM without truncation: one calibration is enough, at the end.
             candidate = (
-                TEM(space, epsilon=2 * parameter, gamma=math.inf)
-                if is_calibrated
-                else _build_mechanism(space, choice, parameter)
+                TEM(space, epsilon=2 * parameter, gamma=math.inf) if is_calibrated else build(space, epsilon=parameter)
             )
         except InputError:  # below the mechanism's minimum epsilon
             return 0.0
-        return goal.evaluate_mechanism(candidate)
+        return goal.evaluate(candidate)
 
-    with expect_passes(_PASSES_PER_CALIBRATION + _PASSES_PER_OUTCOME):
-        bracket = find_crossing(
-            lambda parameters: list(map(evaluate, parameters)),
+    with expect_passes(_PASSES_AFTER_SEARCH):
+        low, high = find_crossing(
+            evaluate,
             goal.target,
-            start=_compute_typical_scale(space),
-            initial_points=1,
-            max_ratio=goal.max_ratio if choice in (CalibratedExponential, TEM) else 1.01,
+            # The scale at which words at a median distance are about as unlikely as there are words.
+            start=2 * float(np.log(space.point_count) / np.median(space.distances([0])[0])),
+            max_ratio=goal.max_ratio if build in (CalibratedExponential, TEM) else 1.01,
             name=name,
         )
-    epsilon = bracket[0 if goal.is_upper_limit else 1]
+    epsilon = low if goal.is_upper_limit else high
     if is_calibrated:
-        with expect_passes(_PASSES_PER_CALIBRATION - 2 + _PASSES_PER_OUTCOME):
-            epsilon = make_exponential_law(space, ExponentialKernel(epsilon)).exact_epsilon().epsilon
-    for step in range(_MAX_ROUNDED_EPSILONS):
-        epsilon_near = epsilon * (1 + (goal.max_ratio - 1) / 2) ** (-step if goal.is_upper_limit else step)
-        round_safely = round_down if goal.is_upper_limit else round_up
-        rounded_epsilon = round_safely(epsilon_near, _SIGNIFICANT_DIGITS)
-        try:
-            with expect_passes(_PASSES_PER_OUTCOME):
-                mechanism = _build_mechanism(space, choice, rounded_epsilon)
-        except InputError:  # below the mechanism's minimum epsilon
-            continue
-        achieved = goal.evaluate_mechanism(mechanism)
-        if goal.is_met(achieved):
-            return TuningResult(
-                mechanism, verify(mechanism), achieved, *estimate_all(mechanism, prior), prior.blind_success
-            )
+        epsilon = make_exponential_law(space, ExponentialKernel(epsilon)).exact_epsilon().epsilon
+    step, round_safely = (1 + goal.max_ratio) / 2, round_up
+    if goal.is_upper_limit:
+        step, round_safely = 1 / step, round_down
+    for _ in range(_MAX_ROUNDED_EPSILONS):
+        with contextlib.suppress(InputError):  # below the mechanism's minimum epsilon
+            mechanism = build(space, epsilon=round_safely(epsilon, _SIGNIFICANT_DIGITS))
+            achieved = goal.evaluate(mechanism)
+            if achieved <= goal.target if goal.is_upper_limit else achieved >= goal.target:
+                return TuningResult.of(mechanism, achieved, prior)
+        epsilon *= step
     raise InputError(
         f"No epsilon of {name} on the safe side of {format_exact(goal.target)} was found: choose another mechanism."
     )
-
-
-def _compute_typical_scale(space: Space) -> float:
-    """Return the scale at which words at a median distance are about as unlikely as there are words."""
-    return 2 * float(np.log(space.point_count) / np.median(space.distances([0])[0]))
-
-
-def _build_mechanism(space: Space, choice: MechanismChoice, epsilon: float) -> WordMechanism:
-    return choose_word_mechanism(space, epsilon) if isinstance(choice, str) else choice(space, epsilon=epsilon)

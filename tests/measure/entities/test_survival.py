@@ -1,4 +1,4 @@
-"""How many labelled words come out."""
+"""How many labelled words come out of private texts, and of a table while it is released."""
 
 import dataclasses
 
@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 import deniable as dn
+from deniable.measure.entities.sources import DetectedEntities
 from tests.conftest import SMALL_WORDS
 from tests.measure.toy import drawn_as
 from tests.refusals import refuses
@@ -137,7 +138,7 @@ def test_the_chance_level_is_that_of_unrelated_words(small_space):
     [
         ("baran", [[], []], "1, 1 and 2"),
         ("baran", [[(0, 6, "P")]], "Row 1: a span ends at 6"),
-        ("baran", [[(0, 5)]], "tuple"),
+        ("baran", [[(0, 5)]], "[int, int]"),
         ("baran", [["PERSON"]], "str"),
         ("baran", [[(0, 0, "P")]], "from 0 to 0"),
         ("baran", [[]], "0 spans"),
@@ -151,3 +152,7 @@ def test_what_cannot_be_measured(small_space, text, spans, value):
         dn.measure.measure_entities(small_space, [text], batch, spans)
     with refuses("originals"):
         dn.measure.measure_entities(small_space, ["baran dotel"], batch, [[(0, 5, "P")]])
+
+
+ALL = DetectedEntities(lambda text: [(0, len(text), "ALL")] if text else [], "d")
+"""Names the whole of a text as one span."""

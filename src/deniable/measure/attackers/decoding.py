@@ -10,13 +10,9 @@ import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
 from deniable.core.parallel import compile_loop
-from deniable.measure.attackers.language_model import WordNumbers
-from deniable.measure.attackers.ngram_lookup import (
-    Positions,
-    TemperedTables,
-    look_up_after_pair,
-    look_up_after_word,
-)
+from deniable.measure.attackers.language_model import NgramTables, WordNumbers
+
+Positions = npt.NDArray[np.int64]
 
 _NEGLIGIBLE = 1e-6
 """States with less than this share of the likeliest one's probability are dropped."""
@@ -27,7 +23,7 @@ def decode_words(  # pragma: no cover - compiled
     rows: Positions,
     words: WordNumbers,
     chances: FloatArray,
-    tables: TemperedTables,
+    tables: NgramTables,
     unigram_chances: FloatArray,
     beam: int,
     unknown: int,
@@ -41,7 +37,7 @@ def decode_words(  # pragma: no cover - compiled
         rows: (L,) the row of candidates of each place.
         words: (m, K) candidates, ascending within a row; those with probability 0 come last.
         chances: (m, K) P(y|w) of each, times any number of the row's own.
-        tables: the language model, see `deniable.measure.attackers.language_model.temper_tables`.
+        tables: the language model, tempered, see `deniable.measure.attackers.language_model.NgramTables`.
         unigram_chances: (V + 1,) P(w) after a dropped state, to the same power.
         beam: maximum number of states kept.
         unknown: the symbol of unknown words, which is never a guess.
@@ -185,3 +181,79 @@ def _select_states(mass: FloatArray, top_masses: FloatArray, places: Positions) 
     while top_masses[state_count - 1] < _NEGLIGIBLE * top_masses[0]:
         state_count -= 1
     return state_count
+
+
+@compile_loop
+def look_up_after_word(  # pragma: no cover - compiled
+    candidates: WordNumbers,
+    previous_word: int,
+    tables: NgramTables,
+    unigram_chances: FloatArray,
+    bigram_chances: FloatArray,
+    pairs: Positions,
+) -> None:
+    """Write P(w|previous word) of every candidate, and the entry of the pair in `bigram_words`, -1 for none."""
+    if previous_word < 0:
+        for k in range(candidates.size):
+            bigram_chances[k], pairs[k] = unigram_chances[candidates[k]], -1
+        return
+    _find_words(
+        candidates,
+        tables.bigram_words,
+        tables.bigram_starts[previous_word],
+        tables.bigram_starts[previous_word + 1],
+        pairs,
+    )
+    for k in range(candidates.size):
+        if pairs[k] < 0:
+            bigram_chances[k] = tables.bigram_backoffs[previous_word] * tables.unigrams[candidates[k]]
+        else:
+            bigram_chances[k] = tables.bigrams[pairs[k]]
+
+
+@compile_loop
+def look_up_after_pair(  # pragma: no cover - compiled
+    candidates: WordNumbers,
+    pair: int,
+    tables: NgramTables,
+    bigram_chances: FloatArray,
+    matches: Positions,
+    trigram_chances: FloatArray,
+) -> None:
+    """Write P(w|pair) of every candidate, from its probability after the pair's second word alone."""
+    if pair < 0 or tables.trigram_starts[pair] == tables.trigram_starts[pair + 1]:
+        trigram_chances[: candidates.size] = bigram_chances[: candidates.size]
+        return
+    backoff = tables.trigram_backoffs[pair]
+    for k in range(candidates.size):
+        trigram_chances[k] = backoff * bigram_chances[k]
+    if _find_words(
+        candidates, tables.trigram_words, tables.trigram_starts[pair], tables.trigram_starts[pair + 1], matches
+    ):
+        for k in range(candidates.size):
+            if matches[k] >= 0:
+                trigram_chances[k] = tables.trigrams[matches[k]]
+
+
+@compile_loop
+def _find_words(
+    candidates: WordNumbers, words: WordNumbers, start: int, end: int, matches: Positions
+) -> int:  # pragma: no cover - compiled
+    """Write the place of each candidate in words[start:end], -1 for none, both sorted; return the number of matches."""
+    matches[: candidates.size] = -1
+    hits = 0
+    if end - start < candidates.size:
+        for place in range(start, end):
+            k = np.searchsorted(candidates, words[place])
+            if k < candidates.size and candidates[k] == words[place]:
+                matches[k] = place
+                hits += 1
+    else:
+        for k in range(candidates.size):
+            start += np.searchsorted(words[start:end], candidates[k])
+            if start == end:
+                break
+            if words[start] == candidates[k]:
+                matches[k] = start
+                hits += 1
+    return hits

@@ -19,6 +19,7 @@ import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray, FloatArray
 from deniable.core.errors import InputError
+from deniable.measure.intervals import Estimate, estimate_clustered_mean
 from deniable.space import Space
 from deniable.text.tokens import Lexer
 
@@ -32,7 +33,7 @@ _DISCOUNT_RANGE = 0.1, 0.9
 
 
 class NgramTables(NamedTuple):
-    """The model as arrays that compiled loops read; all probabilities as natural logarithms.
+    """The model as arrays that compiled loops read; all probabilities as natural logarithms, unless tempered.
 
     There are V + 1 symbols, the last for unknown words; the number V + 1 stands for the start of a text. Every history
     has a run of entries, in ascending order of symbols: those after v are entries bigram_starts[v] ...
@@ -41,26 +42,31 @@ class NgramTables(NamedTuple):
     history, times the backoff weight of the longer one.
 
     Attributes:
-        unigram_logs: (V + 1,) ln P(w).
+        unigrams: (V + 1,) ln P(w).
         bigram_starts: (V + 3,) where the run of each symbol, and of the start, begins.
         bigram_words: (B,) symbols seen after another one.
-        bigram_logs: (B,) ln P(w|v) of each.
+        bigrams: (B,) ln P(w|v) of each.
         bigram_backoffs: (V + 2,) log backoff weights; 0 where nothing was seen.
         trigram_starts: (B + 1,) where the run of each pair begins.
         trigram_words: (T,) symbols seen after a pair.
-        trigram_logs: (T,) ln P(w|u, v) of each.
+        trigrams: (T,) ln P(w|u, v) of each.
         trigram_backoffs: (B,) log backoff weights.
     """
 
-    unigram_logs: FloatArray
+    unigrams: FloatArray
     bigram_starts: SymbolNumbers
     bigram_words: WordNumbers
-    bigram_logs: FloatArray
+    bigrams: FloatArray
     bigram_backoffs: FloatArray
     trigram_starts: SymbolNumbers
     trigram_words: WordNumbers
-    trigram_logs: FloatArray
+    trigrams: FloatArray
     trigram_backoffs: FloatArray
+
+    def temper(self, weight: float) -> Self:
+        """Return all probabilities to the power of a weight, no longer as logarithms."""
+        names = ("unigrams", "bigrams", "bigram_backoffs", "trigrams", "trigram_backoffs")
+        return self._replace(**{name: np.exp(weight * getattr(self, name)) for name in names})
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -84,7 +90,7 @@ class LanguageModel:
             size: V, the number of words of the space; the word number V stands for an unknown word.
 
         Raises:
-            InputError: no words, a number outside 0 ... size, or too many words for the keys.
+            InputError: no words, or a size beyond the keys.
         """
         symbols = _join_texts(sequences, size)
         start, previous_symbols, next_symbols = size + 1, symbols[:-1], symbols[1:]
@@ -125,22 +131,45 @@ class LanguageModel:
         word_frequencies: FloatArray = self.frequencies[:-1] / self.frequencies[:-1].sum()
         return word_frequencies
 
-    def probabilities(self, history: Sequence[int]) -> FloatArray:
-        """Return P(w|history) (V + 1,); only the last two words matter, and an empty history is a text's start."""
-        tables = self.tables
-        start = len(tables.unigram_logs)
-        first, last = [start, start, *history][-2:]
-        run = slice(tables.bigram_starts[last], tables.bigram_starts[last + 1])
-        logs = tables.bigram_backoffs[last] + tables.unigram_logs
-        logs[tables.bigram_words[run]] = tables.bigram_logs[run]
-        pairs = slice(tables.bigram_starts[first], tables.bigram_starts[first + 1])
-        pair = pairs.start + np.searchsorted(tables.bigram_words[pairs], last)
-        if pair < pairs.stop and tables.bigram_words[pair] == last:
-            run = slice(tables.trigram_starts[pair], tables.trigram_starts[pair + 1])
-            logs += tables.trigram_backoffs[pair]
-            logs[tables.trigram_words[run]] = tables.trigram_logs[run]
-        probabilities: FloatArray = np.exp(logs)
-        return probabilities
+    def score_words(self, sequences: Sequence[npt.ArrayLike]) -> FloatArray:
+        """Return ln P(w|h) (N,) of every word of texts, end to end, after the two words before it in its text."""
+        tables, start = self.tables, len(self.frequencies)
+        symbols = _join_texts(sequences, start - 1)
+        previous_symbols, next_symbols = symbols[:-1], symbols[1:]
+        pairs = _find_entries(tables.bigram_starts, tables.bigram_words, previous_symbols, next_symbols)
+        backed_off = tables.bigram_backoffs[previous_symbols] + np.append(tables.unigrams, 0.0)[next_symbols]
+        logs = np.where(pairs < 0, backed_off, tables.bigrams[pairs])
+        triples = _find_entries(tables.trigram_starts, tables.trigram_words, pairs[:-1], next_symbols[1:])
+        backed_off = tables.trigram_backoffs[pairs[:-1]] + logs[1:]
+        logs[1:] = np.where(
+            pairs[:-1] < 0, logs[1:], np.where(triples < 0, backed_off, np.append(tables.trigrams, 0.0)[triples])
+        )
+        word_logs: FloatArray = logs[next_symbols < start]
+        return word_logs
+
+
+def measure_perplexity(model: LanguageModel, sequences: Sequence[WordNumbers]) -> Estimate:
+    """Return the perplexity per word of texts; the interval is over texts, given the model.
+
+    Over the N words of the texts that the vocabulary has::
+
+        perplexity  =  exp( -(1 / N) sum_i ln P(w_i | w_i-2, w_i-1) )
+
+    Texts that read like those of the model have about the perplexity of such texts that it has not seen.
+
+    Args:
+        model: of other texts, over the V words of a space.
+        sequences: texts as word numbers, see `number_texts`; unknown words (number V) are read, and not counted.
+
+    Raises:
+        InputError: no word of the texts is in the vocabulary.
+    """
+    logs = model.score_words(sequences)
+    is_known = np.concatenate(sequences) < len(model.prior)
+    rows = np.repeat(np.arange(len(sequences)), [len(text) for text in sequences])[is_known]
+    mean = estimate_clustered_mean(np.bincount(rows, -logs[is_known]), np.bincount(rows))
+    value, low, high = np.exp([mean.value, mean.low, mean.high]).tolist()
+    return dataclasses.replace(mean, value=value, low=low, high=high)
 
 
 def number_texts(space: Space, texts: Sequence[str]) -> list[WordNumbers]:
@@ -173,11 +202,6 @@ def _join_texts(sequences: Sequence[npt.ArrayLike], size: int) -> SymbolNumbers:
     words = np.concatenate([np.empty(0, dtype=np.int64), *texts]).astype(np.int64)
     if not len(words):
         raise InputError("A language model needs words to learn from. Got none: give texts with words.")
-    if words.min() < 0 or words.max() > size:
-        raise InputError(
-            f"A language model of {size} words takes word numbers from 0 to {size}. Got {words.min()} to "
-            f"{words.max()}: read the texts with the mechanism's own space."
-        )
     return np.insert(words, np.cumsum([0, *map(len, texts)])[:-1], size + 1)
 
 
@@ -202,3 +226,13 @@ def _discount_counts(counts: SymbolNumbers, history: SymbolNumbers, histories: i
 def _compute_starts(history: SymbolNumbers, histories: int) -> SymbolNumbers:
     """Return (histories + 1,) where the run of each history begins, among entries sorted by history."""
     return np.concatenate([[0], np.cumsum(np.bincount(history, minlength=histories))])
+
+
+def _find_entries(
+    starts: SymbolNumbers, words: WordNumbers, histories: SymbolNumbers, symbols: SymbolNumbers
+) -> SymbolNumbers:
+    """Return the entry (k,) of each symbol after a history, -1 for none, where entries are sorted by both."""
+    keys = np.repeat(np.arange(len(starts) - 1), np.diff(starts)) << _SYMBOL_BITS | words
+    wanted = np.where(histories < 0, -1, histories << _SYMBOL_BITS | symbols)
+    places = np.searchsorted(keys, wanted)
+    return np.where(np.append(keys, -2)[places] == wanted, places, -1)

@@ -1,1 +1,0 @@
-"""All measures of one table as one page: what `deniable measure` computes and shows."""
