@@ -22,7 +22,7 @@ def run_plainly(tmp_path_factory):
     folder = tmp_path_factory.mktemp("plain")
     np.savez(folder / "space.npz", words=np.array(SPACE.words), vectors=SPACE.vectors)
 
-    def running(table, columns=("text",), *options, key=("--test-seed", "7")):
+    def running(table, columns=("text",), *options, key=("--key", "seed:7")):
         pq.write_table(table, folder / "in.parquet")
         named = [part for name in columns for part in ("--column", name)]
         basic = [

@@ -73,7 +73,7 @@ class Host:
         """Return the private table as the host holds it, and what was returned, if that has counts."""
         module, name = self.function.split(".")
         function = getattr(get_module(f"deniable.engines.{module}"), name)
-        connection = [get_module("duckdb")] if module == "duckdb" else []
+        connection = [get_module("duckdb")] if name == "privatize_relation" else []
         private = function(*connection, own, release, **options)
         return (private.table, private) if hasattr(private, "tally") else (self.finish(private), None)
 
@@ -90,27 +90,27 @@ def make_spark(table):
 HOSTS = {
     "pandas": Host(
         "pandas",
-        "pandas.privatize_dataframe",
+        "frames.privatize_dataframe",
         lambda table: table.to_pandas(),
         lambda own: pa.Table.from_pandas(own, preserve_index=False).to_pydict(),
     ),
-    "polars": Host("polars", "polars.privatize_dataframe", make_polars, lambda own: own.to_dict(as_series=False)),
+    "polars": Host("polars", "frames.privatize_dataframe", make_polars, lambda own: own.to_dict(as_series=False)),
     "lazy-polars": Host(
         "polars",
-        "polars.privatize_lazyframe",
+        "frames.privatize_lazyframe",
         lambda table: make_polars(table).lazy(),
         lambda own: own.collect().to_dict(as_series=False),
         lambda own: own.collect().lazy(),
     ),
     "duckdb": Host(
         "duckdb",
-        "duckdb.privatize_relation",
+        "arrow.privatize_relation",
         lambda table: get_module("duckdb").from_arrow(table),
         lambda own: pa.table(own.to_arrow_table() if hasattr(own, "to_arrow_table") else own.arrow()).to_pydict(),
     ),
     "huggingface": Host(
         "datasets",
-        "huggingface.privatize_dataset",
+        "arrow.privatize_dataset",
         lambda table: get_module("datasets").Dataset(table),
         lambda own: own.to_dict(),
     ),

@@ -24,7 +24,7 @@ from tests.engines.helpers import (
 from tests.refusals import refuses
 from tests.text.helpers import MECHANISM, ODD_PIECES, WORDS
 
-DECODING = dn.Release(MECHANISM, key="seed:7", unknown="drop", unescape="html")
+DECODING = dn.Release(MECHANISM, key="seed:7", case="copy", unescape="html")
 IN_MEMORY = ["pandas", "polars", "duckdb", "huggingface"]
 
 
@@ -36,7 +36,7 @@ def release_texts(host, table, release=KEYED, **options):
 
 @pytest.mark.parametrize(
     ("columns", "release", "options"),
-    [(("text",), KEYED, ()), (("note", "text"), DECODING, ("--unknown", "drop", "--unescape", "html"))],
+    [(("text",), KEYED, ()), (("note", "text"), DECODING, ("--case", "copy", "--unescape", "html"))],
     ids=["text", "two"],
 )
 def test_a_table_equals_the_plain_run(host, run_plainly, columns, release, options):
@@ -52,8 +52,8 @@ def test_a_table_equals_the_plain_run(host, run_plainly, columns, release, optio
         made = json.loads(released.make_certificate().to_json())
         assert {name: made[name] for name in certificate} == certificate
         chosen = released.make_certificate(chosen_from_data=True)
-        assert chosen == dn.Certificate.of(release, released.tally, copied=released.content, chosen_from_data=True)
-        assert released.copied == tuple(name for name in table.column_names if name not in columns)
+        assert chosen == dn.Certificate.of(release, released.tally, copied=released.copied, chosen_from_data=True)
+        assert released.copied.columns == tuple(name for name in table.column_names if name not in columns)
         tally = dn.Release(MECHANISM, key="seed:7").batch(TEXTS, range(ROWS)).tally
         if columns == ("text",):
             assert released.tally == dataclasses.replace(tally, missing=0)
@@ -195,10 +195,6 @@ def test_a_ledger_stays_with_the_command(host, tmp_path):
 @pytest.mark.parametrize(
     ("module", "package", "function"),
     [
-        ("pandas", "pandas", "privatize_dataframe"),
-        ("polars", "polars", "privatize_dataframe"),
-        ("duckdb", "duckdb", "privatize_relation"),
-        ("huggingface", "datasets", "privatize_dataset"),
         ("ray", "ray.data", "privatize_dataset"),
         ("presidio", "presidio_anonymizer", None),
         ("spacy", "spacy.language", None),
@@ -212,4 +208,4 @@ def test_a_missing_package_is_named(monkeypatch, module, package, function):
         monkeypatch.delitem(sys.modules, name, raising=False)
     with refuses(package.partition(".")[0].replace("_", "-")):
         release = getattr(importlib.import_module(name), function)
-        release(*[None] * (3 if module == "duckdb" else 2), text="text")
+        release(None, None, text="text")

@@ -9,7 +9,7 @@ from tests.text.helpers import ODD_PIECES, WORDS
 
 pd = pytest.importorskip("pandas", reason="pandas is not installed")
 
-from deniable.engines.pandas import privatize_dataframe  # noqa: E402 - where pandas is installed
+from deniable.engines.frames import privatize_dataframe  # noqa: E402 - where pandas is installed
 
 
 def frame_of():
@@ -44,12 +44,12 @@ def test_the_index_may_hold_the_ids():
     """A level of the index names the records as a column does, and both stay."""
     by_index = release(frame_of().set_index("id"))
     assert by_index.table.index.equals(frame_of().set_index("id").index)
-    assert by_index.copied == ("id", "note", "stars")
+    assert by_index.copied.columns == ("id", "note", "stars")
     for frame in (frame_of().set_index("id"), frame_of().set_index(["stars", "id"])):
         assert texts_of(release(frame).table["text"]) == PLAIN
     # Rows that were chosen show it by their numbers, which the certificate names.
     parts = (frame_of().iloc[5:], frame_of().iloc[::2], frame_of().iloc[:5])
-    assert [release(frame).copied[0] for frame in parts] == ["the index", "the index", "id"]
+    assert [release(frame).copied.columns[0] for frame in parts] == ["the index", "the index", "id"]
 
 
 def test_the_certificate_names_what_looks_private():
@@ -73,7 +73,7 @@ def test_an_index_called_like_a_column():
     indexed = frame.set_index("who", drop=False)
     indexed["who"] = 1
     released = release(indexed)
-    assert released.copied[0] == released.content.texts[0] == "the index"
+    assert released.copied.columns[0] == released.copied.texts[0] == "the index"
 
 
 def test_columns_of_one_name():
@@ -83,7 +83,7 @@ def test_columns_of_one_name():
         release(pd.concat([frame, frame], axis=1))
     notes = pd.Series([f"Ann Smith rang {row}" for row in range(len(frame))], name="1")
     for others in ([notes, notes], [notes.rename(1), frame["stars"].rename("1")]):
-        assert "1" in release(pd.concat([frame, *others], axis=1)).content.texts
+        assert "1" in release(pd.concat([frame, *others], axis=1)).copied.texts
 
 
 @pytest.mark.parametrize("kind", ["object", "string", pd.ArrowDtype(pa.string())], ids=str)

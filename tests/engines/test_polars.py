@@ -8,7 +8,7 @@ from tests.refusals import refuses
 
 pl = pytest.importorskip("polars", reason="polars is not installed")
 
-from deniable.engines.polars import privatize_dataframe, privatize_lazyframe  # noqa: E402 - where polars is installed
+from deniable.engines.frames import privatize_dataframe, privatize_lazyframe  # noqa: E402 - where polars is installed
 from deniable.engines.tallies import merge_tallies  # noqa: E402 - the same
 
 BY_ID = {"text": "text", "id": "id"}

@@ -1,5 +1,6 @@
 """Spans that a recognizer finds are privatized by a named operator of Presidio's own engine."""
 
+import dataclasses
 import logging
 
 import pytest
@@ -13,13 +14,8 @@ pytest.importorskip("presidio_anonymizer", reason="presidio-anonymizer is not in
 
 from presidio_anonymizer import AnonymizerEngine, OperatorConfig, RecognizerResult
 
-from deniable.engines.presidio import (
-    DeniableOperator,
-    anonymize_record,
-    anonymize_records,
-    certify_spans,
-    register_operator,
-)
+from deniable.engines.presidio import anonymize_records, certify_spans
+from deniable.text.batches import CellBatch
 
 SPAN = "london paris red blue good bad dog cat"
 TEXT = f"call Bo on 555: {SPAN}, and {SPAN} again"
@@ -37,14 +33,21 @@ def spans_of(text=TEXT):
 
 
 def draw(record_id, offset, text=SPAN, release=KEYED):
-    """Return what the operator gives for a text at a place."""
-    return DeniableOperator().operate(text, {"release": release, "record_id": record_id, "offset": offset})
+    """Return the private text of a span at a place."""
+    cells = dataclasses.replace(CellBatch.of_texts([text], [record_id]), ordinals=[offset])
+    return release.privatize_cells(cells).texts[0]
 
 
-def anonymize(release=KEYED, spans=None, **options):
-    """Return the record after the engine."""
+def anonymize_record(engine, text, spans, record_id="7", release=KEYED, **options):
+    """Return one record after the engine."""
+    ids = None if record_id is None else [record_id]
+    return anonymize_records(engine, [text], [spans], release, ids=ids, **options)
+
+
+def anonymize(release=KEYED, spans=None, record_id=None, **options):
+    """Return the record of all tests after the engine."""
     spans = spans_of() if spans is None else spans
-    return anonymize_record(AnonymizerEngine(), TEXT, spans, release, operators=MASK, **options)
+    return anonymize_record(AnonymizerEngine(), TEXT, spans, record_id, release, operators=MASK, **options)
 
 
 def test_each_span_has_noise_of_its_own():
@@ -81,7 +84,7 @@ def test_overlapping_spans_are_drawn_once():
     """Words that two spans have in common are read once: the span with the higher score has them."""
     text = "in london paris tokyo"
     spans = [RecognizerResult("A", 3, 15, 0.9), RecognizerResult("B", 10, 21, 0.5)]
-    anonymized = anonymize_record(AnonymizerEngine(), text, spans, KEYED, record_id="7")
+    anonymized = anonymize_record(AnonymizerEngine(), text, spans)
     assert anonymized.results[0].text == f"in {draw('7', 3, 'london paris')}{draw('7', 15, ' tokyo')}"
     assert anonymized.tally.words == 3
 
@@ -91,7 +94,7 @@ def test_whatever_was_found_is_privatized():
     text = "in london paris tokyo"
     spans = [RecognizerResult(kind, 3, end, score) for kind, end, score in (("A", 9, 0.2), ("B", 14, 0.9))]
     spans += [RecognizerResult("C", 8, 15, 0.5), RecognizerResult("D", 9, 21, 0.2)]
-    (result,) = anonymize_record(AnonymizerEngine(), text, spans, KEYED, record_id="7").results
+    (result,) = anonymize_record(AnonymizerEngine(), text, spans).results
     assert sum(draw("7", place, word) in result.text for place, word in ((3, "london pari"), (15, " tokyo"))) == 2
 
     class ForgetfulEngine(AnonymizerEngine):
@@ -99,7 +102,7 @@ def test_whatever_was_found_is_privatized():
             return super().anonymize(text, spans[:1], *args, **options)
 
     with refuses("presidio-anonymizer"):
-        anonymize_record(ForgetfulEngine(), TEXT, spans_of(), KEYED, record_id="7")
+        anonymize_record(ForgetfulEngine(), TEXT, spans_of())
 
 
 def test_records_are_counted_each_once():
@@ -116,17 +119,6 @@ def test_records_are_counted_each_once():
     assert len(certificate.not_protected) > len(dn.Certificate.of(KEYED, tally).not_protected)
 
 
-def test_the_operator_serves_the_plain_engine():
-    """Registered under its name, it takes release, record id and offset; equal names share their noise."""
-    engine = AnonymizerEngine()
-    register_operator(engine)
-    tallies = []
-    parameters = {"release": KEYED, "record_id": "7", "offset": 3, "tallies": tallies}
-    result = engine.anonymize(TEXT, spans_of(), {"PLACE": OperatorConfig("deniable", parameters), **MASK})
-    assert result.text == f"call Bo on ***: {draw('7', 3)}, and {draw('7', 3)} again"
-    assert [tally.words for tally in tallies] == [8, 8]
-
-
 def test_fresh_noise_must_be_asked_for():
     """Without a key each span is drawn anew, and is refused unless it is asked for."""
     with refuses("fresh=True"):
@@ -141,8 +133,6 @@ def test_fresh_noise_must_be_asked_for():
         ("ab", [[], []], ["7", "8"], "str"),
         (["good", None], [[], []], ["7", "8"], "without"),
         (["good", 5], [[], []], ["7", "8"], "row 1"),
-        (["good", "bad"], [[], None], ["7", "8"], "RecognizerResult"),
-        (["good", "bad"], [[], [("PLACE", 0, 3)]], ["7", "8"], "RecognizerResult"),
         ([TEXT, TEXT], [spans_of(), spans_of()], ["7", "7"], "'7'"),
         ([TEXT, TEXT], [spans_of(), spans_of()], None, "id"),
         ([TEXT, TEXT], [spans_of(), spans_of()], ["7"], "1 for 2"),
@@ -155,40 +145,11 @@ def test_records_that_are_none_are_refused(texts, spans, ids, value):
         anonymize_records(AnonymizerEngine(), texts, spans, KEYED, ids=ids)
 
 
-@pytest.mark.parametrize(
-    ("changes", "value"),
-    [
-        ({"release": None}, "'release'"),
-        ({"release": b"private key"}, "bytes"),
-        ({"release": FRESH}, "fresh=True"),
-        ({"record_id": None}, "'record_id'"),
-        ({"record_id": 7}, "'record_id'"),
-        ({"offset": None}, "'offset'"),
-        ({"offset": -1}, "'offset'"),
-        ({"column": 1}, "'column'"),
-        ({"tallies": ()}, "'tallies'"),
-        ({"key": b"private key"}, "'key'"),
-    ],
-)
-def test_wrong_parameters_are_named_in_one_line(changes, value):
-    """Whatever is missing or of another kind is named, and no value is shown."""
-    engine = AnonymizerEngine()
-    register_operator(engine)
-    parameters = {"release": KEYED, "record_id": "7", "offset": 0, **changes}
-    with pytest.raises(dn.InputError) as caught:
-        engine.anonymize(TEXT, spans_of(), {"DEFAULT": OperatorConfig("deniable", parameters)})
-    line = str(caught.value)
-    assert value in line
-    assert not any(secret in line for secret in ("\n", "private", "london"))
-
-
 def test_neither_key_nor_text_is_logged(caplog):
     """What Presidio logs and shows of its configuration has neither the key nor a private text."""
     key = bytes(range(100, 132))
     release = dn.Release(MECHANISM, key=key)
     with caplog.at_level(logging.DEBUG):
         anonymize(release, record_id="7")
-    config = OperatorConfig("deniable", {"release": release, "record_id": "7", "offset": 0})
     assert caplog.text
-    for shown in (caplog.text, repr(config), repr(DeniableOperator())):
-        assert not any(secret in shown for secret in ("london", key.hex(), repr(key)[2:-1]))
+    assert not any(secret in caplog.text for secret in ("london", key.hex(), repr(key)[2:-1]))

@@ -12,6 +12,7 @@ import pytest
 import deniable as dn
 import deniable.engines.ray as engine
 from deniable.engines.tallies import make_certificate, merge_tallies
+from deniable.engines.tasks import make_layout
 from tests.engines.helpers import FRESH, KEYED, RAY_WARNING, TEXTS, make_table
 from tests.refusals import refuses
 from tests.text.helpers import MECHANISM
@@ -34,7 +35,7 @@ def _travelling():
 @pytest.fixture
 def plain(tmp_path, file_release, run_plainly):
     """Return the rows of the plain run under the key in the file, its certificate, and its counts."""
-    cells, certificate = run_plainly(make_table(), key=("--key-file", tmp_path / "release.key"))
+    cells, certificate = run_plainly(make_table(), key=("--key", tmp_path / "release.key"))
     return pa.table(cells).to_pylist(), certificate, file_release.batch([t or "" for t in TEXTS], range(40)).tally
 
 
@@ -79,7 +80,7 @@ class DyingPrivatizer(engine.BatchPrivatizer):
 
     def __call__(self, table):
         new = super().__call__(table)
-        fail_once(self._tallies.path.parent)
+        fail_once(self.tallies.path.parent)
         return new
 
 
@@ -125,9 +126,8 @@ def test_ids_are_looked_at_in_the_whole_data_set(file_release, tmp_path):
 
 
 def test_what_cannot_run_twice_is_refused(tmp_path):
-    """The class checks its release too, and counts need ids; a key of bytes cannot travel; nor can nothing."""
+    """Counts need ids; a key of bytes cannot travel; nor can nothing."""
     cases = [
-        (lambda: engine.BatchPrivatizer(FRESH, "text", "id"), "fresh=True"),
         (lambda: engine.privatize_dataset(make_dataset(), FRESH, **BY_ID), "fresh=True"),
         (
             lambda: engine.privatize_dataset(make_dataset(), FRESH, text="text", fresh=True, tallies=tmp_path / "t"),
@@ -146,7 +146,7 @@ def test_fresh_noise():
     """Fresh noise needs no ids, and differs whenever a batch is read."""
     table = make_table().drop_columns(["id"])
     engine.privatize_dataset(make_dataset(1, table), FRESH, text="text", fresh=True)
-    privatize = engine.BatchPrivatizer(FRESH, "text", fresh=True)
+    privatize = engine.BatchPrivatizer(FRESH, make_layout("the data set", "text", None))
     assert not privatize(table)["text"].equals(privatize(table)["text"])
 
 

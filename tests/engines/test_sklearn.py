@@ -29,13 +29,13 @@ def test_parameters():
     assert privatizer.get_params(deep=False) == {"mechanism": MECHANISM, **options}
     reached = {name for name in privatizer.get_params() if "__" in name}
     assert reached == {f"mechanism__{name}" for name in ("space", "epsilon", "beta", "gamma")}
-    assert privatizer.privatize("zork") == "[unknown]"
-    assert privatizer.set_params(unknown="drop").privatize("zork") == ""
-    assert privatizer.set_params(keep=["zork"]).privatize("zork") == "zork"
+    assert privatizer.transform(["zork"])[0] == "[unknown]"
+    assert privatizer.set_params(unknown="drop").transform(["zork"])[0] == ""
+    assert privatizer.set_params(keep=["zork"]).transform(["zork"])[0] == "zork"
     assert privatizer.set_params(unknown="nothing", keep=["new york"]).unknown == "nothing"
     for _ in range(2):  # those of before are not used in place of wrong ones
         with refuses("'unknown'"):
-            privatizer.privatize("the")
+            privatizer.transform(["the"])[0]
 
 
 def test_mechanism_parameters_are_reached():
@@ -60,11 +60,11 @@ def test_mechanism_parameters_are_reached():
 def test_copies_give_the_same_output():
     """A clone and a pickle have the same parameters and space; using an object does not change its pickle."""
     fresh, used = (dn.TextPrivatizer(dn.CalibratedExponential(SPACE, epsilon=2.0), key="seed:7") for _ in range(2))
-    out = used.privatize(LONG)
+    out = used.transform([LONG])[0]
     assert pickle.dumps(used) == pickle.dumps(fresh)
     copy = clone(used)
     assert copy.mechanism.space is SPACE
-    assert copy.privatize(LONG) == pickle.loads(pickle.dumps(used)).privatize(LONG) == out
+    assert copy.transform([LONG])[0] == pickle.loads(pickle.dumps(used)).transform([LONG])[0] == out
     assert {**copy.get_params(), "mechanism": None} == {**used.get_params(), "mechanism": None}
 
 
@@ -92,15 +92,21 @@ def test_pipelines_and_grids():
 def test_where_noise_comes_from():
     """Without a key every text differs; a seed repeats a call; under a key the output follows id and text alone."""
     privatizer = dn.TextPrivatizer(MECHANISM)
-    assert len({privatizer.privatize(LONG), privatizer.privatize(LONG), *privatizer.transform([LONG, LONG])}) == 4
+    assert (
+        len({privatizer.transform([LONG])[0], privatizer.transform([LONG])[0], *privatizer.transform([LONG, LONG])})
+        == 4
+    )
     seeded = [dn.TextPrivatizer(MECHANISM, key=f"seed:{seed}").transform([LONG, LONG]) for seed in (1, 1, 2)]
     assert seeded[0] == seeded[1]
     assert len({*seeded[0], *seeded[2]}) == 4
     privatizer = dn.TextPrivatizer(MECHANISM, key=KEY)
     first = privatizer.transform([LONG, "the food", None], record_ids=["a", 7, "c"])
     assert privatizer.transform(["the food", LONG], record_ids=["7", "a"]) == [first[1], first[0]]
-    assert privatizer.privatize(LONG, "a") == first[0]
-    others = (privatizer.privatize(LONG, "d"), dn.TextPrivatizer(MECHANISM, key=bytes(32)).privatize(LONG, "a"))
+    assert privatizer.transform([LONG], ["a"])[0] == first[0]
+    others = (
+        privatizer.transform([LONG], ["d"])[0],
+        dn.TextPrivatizer(MECHANISM, key=bytes(32)).transform([LONG], ["a"])[0],
+    )
     assert len({first[0], *others}) == 3
 
 
@@ -123,7 +129,6 @@ def test_wrong_parameters(options, value):
     for use in (
         privatizer.fit,
         lambda: privatizer.transform(["the"], record_ids=["a"]),
-        lambda: privatizer.privatize("the", "a"),
     ):
         with refuses(value):
             use()
@@ -143,11 +148,11 @@ def test_a_key_of_another_form_is_refused_at_once(key, value):
 
 
 def test_wrong_texts_and_ids():
-    """privatize takes one str; ids must be there under a key, one per text, each once."""
+    """Texts are str; ids must be there under a key, one per text, each once."""
     privatizer = dn.TextPrivatizer(MECHANISM, key=KEY)
-    cases = [(lambda wrong=wrong: privatizer.privatize(wrong, "a"), "one str") for wrong in (None, ["the"], b"the")]
+    cases = [(lambda wrong=wrong: privatizer.transform([wrong], ["a"]), "row 0") for wrong in (["the"], b"the")]
     cases += [
-        (lambda: privatizer.privatize("the"), "record id"),
+        (lambda: privatizer.transform(["the"])[0], "record id"),
         (lambda: privatizer.transform(["the"]), "record id"),
         (lambda: privatizer.transform(["the", "food"], record_ids=["a"]), "1 for 2"),
         (lambda: privatizer.transform(["the", "food", "the"], record_ids=["a", "b", "b"]), "'b'"),
@@ -180,7 +185,7 @@ def test_a_key_shows_nowhere():
             repr(clone(pipeline)),
         ]
         assert not any(repr(KEY)[2:-1] in text or KEY.hex() in text for text in shown)
-        assert clone(privatizer).privatize(LONG, "a") == privatizer.privatize(LONG, "a")
+        assert clone(privatizer).transform([LONG], ["a"])[0] == privatizer.transform([LONG], ["a"])[0]
         with refuses("pickled"):
             pickle.dumps(pipeline)
 
@@ -256,6 +261,6 @@ def test_many_threads_share_one_privatizer():
     """Calls from several threads give what they give alone."""
     privatizer = dn.TextPrivatizer(MECHANISM, key=KEY)
     texts = [f"{LONG} {word}" for word in WORDS]
-    wanted = [dn.TextPrivatizer(MECHANISM, key=KEY).privatize(text, "a") for text in texts]
+    wanted = [dn.TextPrivatizer(MECHANISM, key=KEY).transform([text], ["a"])[0] for text in texts]
     with ThreadPoolExecutor(4) as pool:
-        assert list(pool.map(lambda text: privatizer.privatize(text, "a"), texts)) == wanted
+        assert list(pool.map(lambda text: privatizer.transform([text], ["a"])[0], texts)) == wanted

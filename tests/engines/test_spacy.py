@@ -182,7 +182,7 @@ def test_the_default_space_is_glove(monkeypatch):
     seen = {}
     monkeypatch.setattr(dn.Space, "glove", lambda **options: seen.update(options) or SPACE)
     pipeline_of({"mechanism": "tem", "epsilon": 1.0, "key": "seed:7"})
-    assert seen == {"metric": "steps", "hide": ["names", "numbers", "places"]}
+    assert seen == {"metric": "steps", "hide": ("names", "numbers", "places")}
 
 
 def test_the_package_names_its_component():

@@ -33,7 +33,7 @@ def spark(spark_session):
 @pytest.fixture
 def plain(tmp_path, file_release, run_plainly):
     """Return the rows of the plain run under the key in the file, its certificate, and its counts."""
-    cells, certificate = run_plainly(make_table(), key=("--key-file", tmp_path / "release.key"))
+    cells, certificate = run_plainly(make_table(), key=("--key", tmp_path / "release.key"))
     return pa.table(cells).to_pylist(), certificate, file_release.batch([t or "" for t in TEXTS], range(ROWS)).tally
 
 

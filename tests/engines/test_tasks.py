@@ -5,17 +5,17 @@ import pickle
 import pyarrow as pa
 import pytest
 
-import deniable as dn
 from deniable.engines.tallies import TallyFolder, merge_tallies
 from deniable.engines.tasks import (
     check_schema,
     check_unique_ids,
+    make_folder,
     make_layout,
-    pack_release,
     privatize_batch,
     privatize_batches,
     unpack_release,
 )
+from deniable.text.row_release import RowPrivatizer
 from tests.engines.helpers import KEYED, TEXTS, make_table
 from tests.refusals import refuses
 
@@ -24,9 +24,9 @@ BY_ID = make_layout("the table", "text", "id")
 
 def run_in_batches(table, size):
     """Return the cells of the texts, released in batches of so many rows, and their type."""
-    column = pa.Table.from_batches([privatize_batch(batch, BY_ID, KEYED)[0] for batch in table.to_batches(size)])[
-        "text"
-    ]
+    privatizer = RowPrivatizer(BY_ID, KEYED)
+    batches = [privatize_batch(batch, BY_ID, privatizer) for batch in table.to_batches(size)]
+    column = pa.Table.from_batches(batches)["text"]
     return column.to_pylist(), column.type
 
 
@@ -55,7 +55,7 @@ def test_nothing_is_said_of_columns():
     text = pa.field("text", pa.string(), nullable=False, metadata={b"top": b"london"})
     schema = pa.schema([pa.field("id", pa.int64(), nullable=False), text], metadata={b"pandas": b"london"})
     batch = pa.RecordBatch.from_pylist([{"id": 1, "text": "london"}], schema=schema)
-    new, _ = privatize_batch(batch, BY_ID, KEYED)
+    new = privatize_batch(batch, BY_ID, RowPrivatizer(BY_ID, KEYED))
     assert b"london" not in new.schema.serialize().to_pybytes()
     assert new.schema.equals(schema)
 
@@ -68,7 +68,7 @@ def test_ids_of_other_types_are_refused():
     text = pa.Array.from_buffers(pa.string(), 1, pa.array([b"\xfflondon"]).buffers())
     batch = pa.RecordBatch.from_arrays([pa.array([1]), text], names=["id", "text"])
     with refuses("UTF-8"):
-        privatize_batch(batch, BY_ID, KEYED)
+        privatize_batch(batch, BY_ID, RowPrivatizer(BY_ID, KEYED))
 
 
 def test_a_task_leaves_its_counts_at_its_end(tmp_path):
@@ -87,9 +87,15 @@ def test_a_task_leaves_its_counts_at_its_end(tmp_path):
 
 def test_a_release_travels_small_and_is_loaded_once():
     """A packed release is one object for all tasks of a process."""
-    data = pack_release(KEYED)
+    data = pickle.dumps(KEYED)
     assert unpack_release(data).fingerprint == KEYED.fingerprint
     assert unpack_release(data) is unpack_release(bytes(bytearray(data)))
-    with refuses("str", TypeError):
-        unpack_release(pickle.dumps("text"))
-    assert isinstance(unpack_release(data), dn.Release)
+
+
+def test_a_folder_of_tallies_stays_where_it_was_named(tmp_path, monkeypatch):
+    """A relative path names the same folder wherever the program goes; without ids there are no tallies."""
+    monkeypatch.chdir(tmp_path)
+    relative = make_folder(BY_ID, "tallies")
+    assert (relative.path, make_folder(BY_ID, None)) == (tmp_path / "tallies", None)
+    with refuses("id="):
+        make_folder(make_layout("the table", "text", None), "tallies")

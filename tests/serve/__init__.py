@@ -2,5 +2,5 @@
 
 import pytest
 
-for _package in ("fastapi", "uvicorn", "httptools", "httpx2"):
+for _package in ("fastapi", "prometheus_client", "uvicorn", "httpx2"):
     pytest.importorskip(_package, reason=f"{_package} is not installed: pip install 'deniable[serve]' httpx2")

@@ -25,7 +25,7 @@ TOKEN = "0123456789abcdef" * 2
 SECRET = "zebra-crossing"  # a text that must show nowhere
 SECONDS = 120  # that anything may take on a busy machine
 PATIENT = ("--time-limit", "3600")
-HASTY = {"header_seconds": 1.0, "body_seconds": 1.0, "idle_seconds": 1.0}  # limits that no option sets
+HASTY = {"body_seconds": 1.0, "idle_seconds": 1.0}  # limits that no option sets
 
 
 def save_space(folder):
@@ -73,7 +73,7 @@ class Client:
 def serve(*options):
     """Return a client of what ``deniable serve`` would run with those options."""
     apps = []
-    with mock.patch("deniable.serve.server.run_server", lambda app, *_: apps.append(app)):
+    with mock.patch("deniable.serve.app.run_server", lambda app, *_: apps.append(app)):
         result = run("serve", "--port", "0", *PATIENT, *options)
     assert result.code == 0, result.err
     return Client(apps[0])
@@ -94,7 +94,7 @@ def assert_problem(response, status):
 PROGRAM = """
 import os, sys, time
 from deniable.cli.start import run
-from deniable.serve.limits import Limits
+from deniable.serve import service
 from deniable.serve.offers import WordOffer
 limits, privatize = {limits}, WordOffer.privatize
 def watch(offer, texts):
@@ -105,7 +105,8 @@ def watch(offer, texts):
     return privatize(offer, texts)
 if limits:
     WordOffer.privatize = watch
-    Limits.make = staticmethod(lambda **_: Limits(**{"work_seconds": 3600.0, **limits}))
+    initialize = service.Limits.__init__
+    service.Limits.__init__ = lambda self, **_: initialize(self, **{"work_seconds": 3600.0, **limits})
 run()
 """
 """The command, with other limits: a text that begins with "slow" then waits for a file "go", "fail" is a bug."""

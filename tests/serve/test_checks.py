@@ -7,7 +7,7 @@ from unittest import mock
 import pytest
 
 import deniable as dn
-from deniable.serve.checks import MIN_CHECKED_EPSILON, CheckBody, CheckRequest, check_document
+from deniable.serve.checks import MIN_CHECKED_EPSILON, check_document
 from tests.commands import run
 from tests.refusals import refuses
 from tests.serve.helpers import STEPS
@@ -22,7 +22,7 @@ def document():
 
 def check(document, space=STEPS, **files):
     """Return the result of a check in this process."""
-    return check_document(CheckRequest(CheckBody(certificate=document, **files), space), lambda _: None)
+    return check_document(lambda _: None, document, space=space, **files)
 
 
 def test_a_certificate_is_checked_over_http(fixed, document):

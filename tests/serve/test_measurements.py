@@ -26,7 +26,7 @@ def test_a_table_is_measured_in_lines_and_reaches_no_disk(tmp_path, cache_folder
     *stages, last = [json.loads(line) for line in response.text.splitlines()]
     assert len(stages) > 2
     assert stages[0]["stage"] == "calibrating and verifying epsilon 2"
-    assert len(last["result"]["figures"]["readings"]) == 1
+    assert len(last["result"]["figures"]["results"]) == 1
     command = "deniable measure a.csv --column note --label kind --mechanism tem --epsilons 2 --limit 2000"
     given = "--space &#39;my space/space.npz&#39; --hide none --output measure.html"
     assert f"{command} {given}" in last["result"]["page"]

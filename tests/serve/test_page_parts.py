@@ -63,7 +63,7 @@ def test_a_table_is_measured_and_the_report_shown(open_page, tmp_path):
     start_measuring(page, tmp_path)
     expect(page.locator("#measure-status")).to_have_text("Measured.")
     frame = page.frame_locator("#measure-report")
-    expect(frame.get_by_role("heading", level=1)).to_have_text("What epsilon gives, and what it takes")
+    expect(frame.get_by_role("heading", level=1)).to_have_text("What to do with this table")
     expect(frame.locator("body")).to_contain_text("measured.csv --column text --label kind --mechanism")
     banner = frame.locator(".banner").evaluate("banner => getComputedStyle(banner).borderTopStyle")
     assert banner == "solid"

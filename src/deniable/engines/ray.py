@@ -1,29 +1,27 @@
 """Texts of a Ray data set, privatized where they are: `Dataset.map_batches` over a `Release`."""
 
+import dataclasses
 import os
 from collections.abc import Sequence
-from typing import TYPE_CHECKING, cast
+from typing import TYPE_CHECKING, Any, cast
 
 import pyarrow as pa
 
 from deniable.core.errors import InputError, import_extra, make_parameter_error
-from deniable.engines.tallies import TallyFolder, make_folder
+from deniable.engines.tallies import TallyFolder
 from deniable.engines.tasks import (
     check_repeatable,
     check_schema,
     check_unique_ids,
+    make_folder,
     make_layout,
     privatize_batches,
-    require_ids_for_tallies,
 )
 from deniable.text.release import Release
 from deniable.text.tables.layout import CopiedContent, TableLayout
 
 if TYPE_CHECKING:
-    from ray.data import ActorPoolStrategy, Dataset
-
-_TABLE = "the data set"
-_DIVISION = "which of its rows stand in one block"
+    from ray.data import Dataset
 
 
 def privatize_dataset(
@@ -34,8 +32,7 @@ def privatize_dataset(
     id: str | None = None,
     fresh: bool = False,
     tallies: str | os.PathLike[str] | None = None,
-    compute: "ActorPoolStrategy | None" = None,
-    batch_size: int | None = None,
+    **map_options: Any,  # noqa: ANN401 - those of Ray
 ) -> "Dataset":
     """Return a data set whose texts are privatized when it is read or written.
 
@@ -52,8 +49,8 @@ def privatize_dataset(
         fresh: draw new noise whenever a task runs, for a release without a key. Write the result once: each time that
             it is read spends epsilon again.
         tallies: a new folder that all workers can write to, for the counts of `merge_tallies` and `make_certificate`.
-        compute: how many actors privatize; by default as many as Ray finds useful.
-        batch_size: rows that are privatized together; by default those of a block.
+        map_options: further options of `Dataset.map_batches`, such as ``compute``, how many actors privatize, and
+            ``batch_size``, rows that are privatized together; by default as Ray finds useful, and those of a block.
 
     Raises:
         InputError: columns, ids or the release cannot be used, or ray is missing. What a worker cannot use (its key,
@@ -62,63 +59,49 @@ def privatize_dataset(
     data = import_extra("ray.data", "privatize_dataset", "ray")
     if not isinstance(dataset, data.Dataset):
         raise make_parameter_error("privatize_dataset", "dataset", "a ray.data.Dataset", type(dataset))
-    layout = make_layout(_TABLE, text, id)
+    layout = make_layout("the data set", text, id)
     check_repeatable("Ray", release, has_ids=id is not None, fresh=fresh)
-    folder = make_folder(tallies, is_fresh=fresh)
-    require_ids_for_tallies(layout, folder)
-    names = _check_columns(dataset, layout)
+    folder = make_folder(layout, tallies, is_fresh=fresh)
+    schema = dataset.schema()
+    if schema is None:
+        raise InputError("The data set is empty, without a column: there is nothing to privatize.")
+    layout.check_columns(schema.names)
+    for batch in dataset.limit(1).iter_batches(batch_format="pyarrow"):  # blocks of pandas have types when converted
+        check_schema(layout, _cast_nulls(cast("pa.Table", batch), layout).schema)
     if id is not None:
         batches = dataset.select_columns([id]).iter_batches(batch_size=None, batch_format="pyarrow")
         records = check_unique_ids(layout, (chunk for batch in batches for chunk in batch.column(id).chunks))
         if folder is not None:
-            copied = CopiedContent(layout.list_other_columns(names), (_DIVISION,))
+            copied = CopiedContent(layout.list_other_columns(schema.names), ("which of its rows stand in one block",))
             folder.create(release, layout.columns, records, copied)
     private: Dataset = dataset.map_batches(
         BatchPrivatizer,
-        fn_constructor_args=(release, layout.columns, id),
-        fn_constructor_kwargs={"fresh": fresh, "tallies": folder},
+        fn_constructor_args=(release, layout, folder),
         batch_format="pyarrow",
-        batch_size=batch_size,
-        compute=compute,
+        **{"batch_size": None, **map_options},
     )
     return private
 
 
+@dataclasses.dataclass  # not frozen: Ray puts attributes of its own on it
 class BatchPrivatizer:
-    """Privatizes batches of Arrow: the class of an actor, for ``Dataset.map_batches`` with the format "pyarrow".
+    """Privatizes batches of Arrow: the class of an actor, by one thread, since Ray runs an actor for each processor.
 
-    `privatize_dataset` maps with it after it has looked at all ids. Who maps with it vouches that they are unique.
-
-    Args:
+    Attributes:
         release: how texts are released.
-        text: name of the column of texts, or of several.
-        id: name of the column of record ids, needed with a key.
-        fresh: see `privatize_dataset`.
+        layout: where the texts stand.
         tallies: where counts of batches are left, if anywhere.
-
-    Raises:
-        InputError: no task may run twice under the release, see `check_repeatable`.
     """
 
-    def __init__(
-        self,
-        release: Release,
-        text: str | Sequence[str],
-        id: str | None = None,
-        *,
-        fresh: bool = False,
-        tallies: TallyFolder | None = None,
-    ) -> None:
-        check_repeatable("Ray", release, has_ids=id is not None, fresh=fresh)
-        self._release, self._layout, self._tallies = release, make_layout(_TABLE, text, id), tallies
-        require_ids_for_tallies(self._layout, tallies)
+    release: Release
+    layout: TableLayout
+    tallies: TallyFolder | None = None
 
     def __call__(self, table: pa.Table) -> pa.Table:
-        """Return a batch with new texts, by one thread: Ray runs an actor for each processor."""
-        table = _cast_nulls(table, self._layout)
+        """Return a batch with new texts."""
+        table = _cast_nulls(table, self.layout)
         batches = table.combine_chunks().to_batches() or [pa.RecordBatch.from_pylist([], schema=table.schema)]
-        new_batches = privatize_batches(batches, self._layout, self._release, tallies=self._tallies, workers=1)
-        return pa.Table.from_batches(list(new_batches))
+        return pa.Table.from_batches(privatize_batches(batches, self.layout, self.release, tallies=self.tallies))
 
 
 def _cast_nulls(table: pa.Table, layout: TableLayout) -> pa.Table:
@@ -128,14 +111,3 @@ def _cast_nulls(table: pa.Table, layout: TableLayout) -> pa.Table:
         if place >= 0 and pa.types.is_null(table.schema.field(place).type):
             table = table.set_column(place, column, table.column(place).cast(pa.string()))
     return table
-
-
-def _check_columns(dataset: "Dataset", layout: TableLayout) -> list[str]:
-    """Return the names of all columns, or raise `InputError` where those of a layout are missing or of other types."""
-    schema = dataset.schema()
-    if schema is None:
-        raise InputError("The data set is empty, without a column: there is nothing to privatize.")
-    layout.check_columns(schema.names)
-    for batch in dataset.limit(1).iter_batches(batch_format="pyarrow"):  # blocks of pandas have types when converted
-        check_schema(layout, _cast_nulls(cast("pa.Table", batch), layout).schema)
-    return list(schema.names)

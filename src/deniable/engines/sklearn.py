@@ -1,7 +1,7 @@
 """scikit-learn: a `Release` as a transformer, texts in and private texts out."""
 
 from collections.abc import Collection, Generator, Sequence
-from typing import Any, Protocol, Self, TypeVar, cast, overload
+from typing import Any, Protocol, Self, TypeVar, overload
 
 import numpy as np
 import numpy.typing as npt
@@ -9,7 +9,7 @@ import numpy.typing as npt
 from deniable.core.errors import InputError, make_parameter_error
 from deniable.core.keys import Key, parse_key
 from deniable.core.randomness import SecretBytes
-from deniable.engines.columns import rebuild_column
+from deniable.engines.frames import rebuild_column
 from deniable.text.batches import DEFAULT_COLUMN
 from deniable.text.columns import read_cells
 from deniable.text.escapes import Escapes
@@ -135,12 +135,6 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.feature_names_in_ = np.array([name if isinstance(name, str) and name else DEFAULT_COLUMN], dtype=object)
         return self
 
-    @property
-    def _gives_polars(self) -> bool:
-        """Whether `set_output` asks for polars, of which scikit-learn makes a frame of rows, and none of a list."""
-        config: dict[str, str] = vars(self).get("_sklearn_output_config", {})
-        return bool(config.get("transform", get_config()["transform_output"]) == "polars")
-
     def __sklearn_is_fitted__(self) -> bool:
         """Return True: the transformer has no fitted state."""
         return True
@@ -184,10 +178,12 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             InputError: an entry is no text; there are several columns; ids are missing, repeated or of another number.
         """
         if isinstance(X, str):
-            raise InputError("transform takes a list of texts. Got one str: use privatize.")
+            raise InputError("transform takes a list of texts. Got one str: put it into a list.")
         cells = read_cells("TextPrivatizer", X)
         private_texts = self.release.batch(cells, record_ids).texts
-        if self._gives_polars:
+        config = vars(self).get("_sklearn_output_config", {})
+        # Of a list scikit-learn makes no frame of polars, but of rows.
+        if config.get("transform", get_config()["transform_output"]) == "polars":
             return [[text] for text in private_texts]
         return rebuild_column(X, cells, private_texts)
 
@@ -200,18 +196,3 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
             record_ids: see `transform`.
         """
         return self.fit(X, y).transform(X, record_ids)
-
-    def privatize(self, text: str, record_id: str | None = None) -> str:
-        """Return one text privatized.
-
-        Args:
-            text: any text.
-            record_id: the text's public id; needed with ``key``.
-
-        Raises:
-            InputError: not a text, or no record id where one is needed.
-        """
-        if not isinstance(text, str):
-            kind = type(text).__name__
-            raise InputError(f"privatize takes one str. Got {kind}: use transform for a column of texts.")
-        return cast("str", self.release.batch([text], None if record_id is None else [record_id]).texts[0])

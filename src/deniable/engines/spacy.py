@@ -53,32 +53,18 @@ class DocPrivatizer:
             InputError: see `__call__`, or two documents of the stream have one record id. Where spaCy runs several
                 processes, a stream is one batch of one process: `make_docs` looks at all ids.
         """
-        first_places: dict[str, int] = {}
+        from deniable.text.row_release import SeenIds
+
+        seen_ids = SeenIds()
         for docs in minibatch(stream, size=batch_size):
-            for doc in docs if self.release.key is not None else []:
-                place, record_id = len(first_places), self._get_record_id(doc)
-                if first_places.setdefault(record_id, place) != place:
-                    raise InputError(
-                        f"The documents {first_places[record_id] + 1} and {place + 1} of the stream have one record "
-                        "id: ids must be unique, since equal ids share their noise."
-                    )
+            repeat = None if self.release.key is None else seen_ids.add([self._get_record_id(doc) for doc in docs])
+            if repeat is not None:
+                raise InputError(
+                    f"The documents {repeat[0] + 1} and {repeat[1] + 1} of the stream have one record id: ids must be "
+                    "unique, since equal ids share their noise."
+                )
             self._privatize(docs)
             yield from docs
-
-    def to_bytes(self, **_: object) -> bytes:
-        """Return nothing: the configuration of the pipeline says all."""
-        return b""
-
-    def from_bytes(self, _: bytes, **__: object) -> "DocPrivatizer":
-        """Return the component that the configuration made."""
-        return self
-
-    def to_disk(self, *_: object, **__: object) -> None:
-        """Write nothing: the configuration of the pipeline says all, and where the key is kept, never the key."""
-
-    def from_disk(self, *_: object, **__: object) -> "DocPrivatizer":
-        """Return the component that the configuration made."""
-        return self
 
     def _privatize(self, docs: Sequence[Doc]) -> None:
         """Set the private texts of documents."""
@@ -119,16 +105,16 @@ def create_privatizer(
     nlp: Language,  # noqa: ARG001 - spaCy gives it to every factory
     name: str,  # noqa: ARG001 - the same
     epsilon: float,
-    mechanism: str,
-    space: str,
-    metric: str,
-    hide: list[str],
-    unknown: str,
-    case: str,
-    keep: list[str],
-    unescape: str | None,
-    key: Any,  # noqa: ANN401 - what spaCy finds to be of another type it prints, and it may be a key
-    fresh: bool,  # noqa: FBT001 - spaCy passes every setting by name
+    mechanism: str = "auto",
+    space: str = "glove",
+    metric: str = "steps",
+    hide: Sequence[str] = ("names", "numbers", "places"),
+    unknown: str = "draw",
+    case: str = "lower",
+    keep: Sequence[str] = (),
+    unescape: str | None = None,
+    key: Any = None,  # noqa: ANN401 - what spaCy finds to be of another type it prints, and it may be a key
+    fresh: bool = False,  # noqa: FBT001, FBT002 - spaCy passes every setting by name
 ) -> DocPrivatizer:
     """Return the component that a configuration describes; what it says can be stored, and holds no key.
 
@@ -151,7 +137,7 @@ def create_privatizer(
         InputError: a setting outside its domain.
     """
     from deniable.engines.tasks import check_repeatable
-    from deniable.registry.words import mechanism as get_mechanism
+    from deniable.registry import mechanism as get_mechanism
     from deniable.space import Space
     from deniable.text.release import Release
 
@@ -205,17 +191,5 @@ Doc.set_extension("private_tally", getter=_read_tally, force=True)
 Language.factory(
     COMPONENT_NAME,
     assigns=["doc._.private_text", "doc._.private_tally"],
-    default_config={
-        "mechanism": "auto",
-        "space": "glove",
-        "metric": "steps",
-        "hide": ["names", "numbers", "places"],
-        "unknown": "draw",
-        "case": "lower",
-        "keep": [],
-        "unescape": None,
-        "key": None,
-        "fresh": False,
-    },
     func=create_privatizer,
 )

@@ -22,11 +22,11 @@ import os
 import secrets
 import stat
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Callable, Iterable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError
 from deniable.core.keys import derive_name
 from deniable.text.batches import Tally
 from deniable.text.certificate import Certificate
@@ -36,8 +36,10 @@ from deniable.text.release_certificate import NOTHING_COPIED
 from deniable.text.tables.layout import CopiedContent
 from deniable.words.prior import Prior
 
-DIGEST_HEX_DIGITS = 60
-"""Digits of a digest, the first ones of SHA-256: 240 bits, which hosts can also sum in parts."""
+_DIGEST_HEX_DIGITS = 60
+"""Digits of a digest, the first ones of SHA-256: 240 bits."""
+DecodedT = TypeVar("DecodedT")
+KindT = TypeVar("KindT")
 _RUN_FILE = "run.json"
 _TASK_FILES = "task-*.json"
 _OTHERS_ACCESS = stat.S_IRWXG | stat.S_IRWXO
@@ -47,7 +49,7 @@ _LAYOUT = "deniable tallies 1"
 def digest_id(record_id: str) -> int:
     """Return the digest of a record's id, an integer of 240 bits."""
     digits = hashlib.sha256(record_id.encode("utf-8", "surrogatepass")).hexdigest()
-    return int(digits[:DIGEST_HEX_DIGITS], 16)
+    return int(digits[:_DIGEST_HEX_DIGITS], 16)
 
 
 @dataclasses.dataclass(frozen=True)
@@ -121,7 +123,7 @@ class TallyFolder:
             ) from None
         _check_owner_only(self.path)
         is_new = _write_once(self.path / _RUN_FILE, json.dumps(run))
-        if not is_new and not _is_same_run(_read_file(self.path / _RUN_FILE), run):
+        if not is_new and not _is_same_run(_read_file(self.path / _RUN_FILE, dict), run):
             raise InputError(
                 f"The folder of tallies {str(self.path)!r} is that of another run: name a new folder for each."
             )
@@ -146,7 +148,7 @@ class TallyFolder:
         path = self.path / f"task-{records.digest:x}.json"
         if _write_once(path, json.dumps({**_encode_records(records), "tally": encode_tally(tally)})):
             return
-        earlier_records, earlier_tally = _read_task(path)
+        earlier_records, earlier_tally = _read_file(path, _decode_task)
         if self.is_fresh:  # what is drawn differs, what is read does not
             tally = dataclasses.replace(tally, changed=earlier_tally.changed)
         if (earlier_records, earlier_tally) != (records, tally):
@@ -154,15 +156,6 @@ class TallyFolder:
                 f"A task ran again on the same {records.count:,} records, and counted something else in the folder of "
                 f"tallies {str(self.path)!r}: the texts have changed since. Name a new folder, and run all tasks anew."
             )
-
-
-def make_folder(tallies: str | os.PathLike[str] | None, *, is_fresh: bool = False) -> TallyFolder | None:
-    """Return the folder that a ``tallies`` parameter names, wherever the program goes afterwards; None for none.
-
-    Raises:
-        InputError: it is no path.
-    """
-    return None if tallies is None else TallyFolder(_check_path(tallies).absolute(), is_fresh)
 
 
 def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
@@ -174,11 +167,9 @@ def merge_tallies(folder: str | os.PathLike[str]) -> Tally:
     Raises:
         InputError: it is no such folder, records are missing, or some were counted in more than one task.
     """
-    path = _check_path(folder)
-    run = _read_run(path)
-    with _reraise_damage(path / _RUN_FILE):
-        expected = _decode_records(run)
-    tasks = [_read_task(file) for file in sorted(path.glob(_TASK_FILES))]
+    path = Path(folder)
+    expected = _read_file(_find_run(path), _decode_records)
+    tasks = [_read_file(file, _decode_task) for file in sorted(path.glob(_TASK_FILES))]
     records = sum((task_records for task_records, _ in tasks), RecordSet())
     if records == expected:
         return sum((tally for _, tally in tasks), Tally())
@@ -211,16 +202,12 @@ def make_certificate(
     Raises:
         InputError: see `merge_tallies`; or the run had another release.
     """
-    if not isinstance(release, Release):
-        raise make_parameter_error("make_certificate", "release", "the Release of the run", type(release))
-    run = _read_run(_check_path(folder))
-    if any(run.get(name) != value for name, value in _describe_release(release).items()):
+    description, copied = _read_file(_find_run(Path(folder)), _decode_run)
+    if description != _describe_release(release):
         raise InputError(
             f"The folder of tallies {str(folder)!r} is that of another release: give the one that the run was given."
         )
-    with _reraise_damage(_check_path(folder) / _RUN_FILE):
-        columns, metadata = (tuple(map(_check_text, run["copied"][name])) for name in ("columns", "metadata"))
-    tally, copied = merge_tallies(folder), CopiedContent(columns, metadata)
+    tally = merge_tallies(folder)
     return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
 
 
@@ -250,58 +237,37 @@ def _encode_records(records: RecordSet) -> dict[str, Any]:
 
 
 def _decode_records(encoded: dict[str, Any]) -> RecordSet:
-    return RecordSet(_check_json_count(encoded["records"]), int(encoded["digest"], 16))
+    return RecordSet(_check_kind(encoded["records"], int), int(encoded["digest"], 16))
 
 
-def _check_text(value: object) -> str:
-    """Return a value that is a text, else raise `TypeError`."""
-    if not isinstance(value, str):
-        raise TypeError(f"no text: {value!r}")
-    return value
+def _decode_task(encoded: dict[str, Any]) -> tuple[RecordSet, Tally]:
+    return _decode_records(encoded), decode_tally(encoded["tally"])
 
 
-def _check_path(folder: str | os.PathLike[str]) -> Path:
-    """Return the path of a folder, or raise `InputError`."""
-    if not isinstance(folder, str | os.PathLike):
-        raise InputError(f"A folder of tallies is named by its path. Got one {type(folder).__name__}.")
-    return Path(folder)
+def _decode_run(run: dict[str, Any]) -> tuple[dict[str, str], CopiedContent]:
+    """Return what `_describe_release` says of the release of a run, and what was copied in it."""
+    columns, metadata = (
+        tuple(_check_kind(one, str) for one in run["copied"][name]) for name in ("columns", "metadata")
+    )
+    return {"release": run["release"], "noise": run["noise"]}, CopiedContent(columns, metadata)
 
 
-def _read_run(path: Path) -> dict[str, Any]:
-    """Return what the folder of a run says of it."""
-    if not (path / _RUN_FILE).is_file():
-        raise InputError(f"{str(path)!r} is no folder of tallies: give the one that the run was given.")
-    _check_owner_only(path)
-    return _read_file(path / _RUN_FILE)
+def _find_run(folder: Path) -> Path:
+    """Return the file of a folder that describes its run."""
+    if not (folder / _RUN_FILE).is_file():
+        raise InputError(f"{str(folder)!r} is no folder of tallies: give the one that the run was given.")
+    _check_owner_only(folder)
+    return folder / _RUN_FILE
 
 
-def _read_task(path: Path) -> tuple[RecordSet, Tally]:
-    encoded = _read_file(path)
-    with _reraise_damage(path):
-        return _decode_records(encoded), decode_tally(encoded["tally"])
-
-
-def _read_file(path: Path) -> dict[str, Any]:
+def _read_file(path: Path, decode: Callable[[dict[str, Any]], DecodedT]) -> DecodedT:
+    """Return what a file of counts holds."""
     try:
-        encoded: dict[str, Any] = json.loads(path.read_text("utf-8"))
-    except (OSError, ValueError, RecursionError):
-        raise _make_damage_error(path) from None
-    if not isinstance(encoded, dict):
-        raise _make_damage_error(path)
-    return encoded
-
-
-@contextlib.contextmanager
-def _reraise_damage(path: Path) -> Iterator[None]:
-    """Turn what is raised by a part of a file that is missing or wrong into one line."""
-    try:
-        yield
-    except (KeyError, TypeError, ValueError, AttributeError):
-        raise _make_damage_error(path) from None
-
-
-def _make_damage_error(path: Path) -> InputError:
-    return InputError(f"The file of counts {str(path)!r} is damaged: name a new folder, and run all tasks anew.")
+        return decode(json.loads(path.read_text("utf-8")))
+    except (OSError, ValueError, RecursionError, KeyError, TypeError, AttributeError):
+        raise InputError(
+            f"The file of counts {str(path)!r} is damaged: name a new folder, and run all tasks anew."
+        ) from None
 
 
 def _check_owner_only(path: Path) -> None:
@@ -317,7 +283,14 @@ def _write_once(path: Path, content: str) -> bool:
     """Write a file that appears whole or not at all, unless it is there; return whether it was not."""
     temporary = path.with_name(f".{path.name}.{secrets.token_hex(8)}")
     try:
-        return _link_once(path, temporary, content)
+        descriptor = os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
+        with open(descriptor, "w", encoding="utf-8") as file:  # noqa: PTH123
+            file.write(content)
+            file.flush()
+            os.fsync(file.fileno())
+        os.link(temporary, path)  # which fails where the name is taken, unlike a replacement
+    except FileExistsError:
+        return False
     except OSError as error:  # no place, no right, or a file system without links
         raise InputError(
             f"The folder of tallies {str(path.parent)!r} cannot be written to: {error.strerror}. Name one on another "
@@ -326,18 +299,6 @@ def _write_once(path: Path, content: str) -> bool:
     finally:
         with contextlib.suppress(OSError):
             temporary.unlink()
-
-
-def _link_once(path: Path, temporary: Path, content: str) -> bool:
-    """Write a file under another name, and give it its own unless that is taken; return whether it was not."""
-    with open(os.open(temporary, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600), "w", encoding="utf-8") as file:  # noqa: PTH123
-        file.write(content)
-        file.flush()
-        os.fsync(file.fileno())
-    try:
-        os.link(temporary, path)  # which fails where the name is taken, unlike a replacement
-    except FileExistsError:
-        return False
     return True
 
 
@@ -353,14 +314,14 @@ def decode_tally(encoded: dict[str, Any]) -> Tally:
     Raises:
         KeyError, TypeError, ValueError, AttributeError: it did not.
     """
-    lengths = Counter({int(length): _check_json_count(count) for length, count in encoded["lengths"].items()})
-    markup = MarkupCounts(**{name: _check_json_count(count) for name, count in encoded["markup"].items()})
-    counts = {name: _check_json_count(count) for name, count in encoded.items() if name not in ("lengths", "markup")}
+    lengths = Counter({int(length): _check_kind(count, int) for length, count in encoded["lengths"].items()})
+    markup = MarkupCounts(**{name: _check_kind(count, int) for name, count in encoded["markup"].items()})
+    counts = {name: _check_kind(count, int) for name, count in encoded.items() if name not in ("lengths", "markup")}
     return Tally(**counts, lengths=lengths, markup=markup)
 
 
-def _check_json_count(value: object) -> int:
-    """A value that counts something, else raise `TypeError`."""
-    if not isinstance(value, int) or isinstance(value, bool):
-        raise TypeError(f"no count: {value!r}")
+def _check_kind(value: Any, kind: type[KindT]) -> KindT:  # noqa: ANN401 - any JSON value
+    """A value that is of a kind, else raise `TypeError`."""
+    if type(value) is not kind:
+        raise TypeError(kind)
     return value

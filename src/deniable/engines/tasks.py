@@ -1,4 +1,4 @@
-"""What all hosts share: which releases may run in tasks that are run again, and a batch of Arrow columns privatized.
+"""What all hosts share: which releases may run in tasks that are run again, a batch of Arrow privatized, the result.
 
 A host runs a task as often as it likes: a worker dies, another one is slow, a lazy table is read twice. Each run would
 draw noise anew, and two outputs for one private text spend epsilon twice. Noise under a key is a function of the
@@ -6,10 +6,13 @@ record's id and text, so that every run gives the same output. So a host takes a
 fresh noise in every run is what is wanted.
 """
 
+import dataclasses
 import functools
+import os
 import pickle
-from collections.abc import Callable, Iterable, Iterator, Sequence
-from typing import NoReturn
+from collections.abc import Iterable, Iterator, Sequence
+from pathlib import Path
+from typing import Any, Generic, NoReturn, TypeVar
 
 import pyarrow as pa
 
@@ -17,6 +20,7 @@ from deniable.core.errors import InputError
 from deniable.core.randomness import SecretBytes
 from deniable.engines.tallies import RecordSet, TallyFolder, digest_id
 from deniable.text.batches import Tally
+from deniable.text.certificate import Certificate
 from deniable.text.release import Release
 from deniable.text.row_release import RowPrivatizer
 from deniable.text.tables import release_parts
@@ -27,10 +31,10 @@ from deniable.text.tables.arrow import (
     list_identities,
     widen_dictionary_indices,
 )
-from deniable.text.tables.layout import TableLayout
+from deniable.text.tables.copied_columns import CopiedColumns
+from deniable.text.tables.layout import CopiedContent, TableLayout
 
-_MAX_LOADED_RELEASES = 4
-"""Releases that a worker process keeps, with the tables of their laws."""
+TableT = TypeVar("TableT")
 
 
 def make_layout(table: str, text: str | Sequence[str], id_column: str | None) -> TableLayout:
@@ -78,7 +82,8 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
     if release.key is None and not fresh:
         raise InputError(
             f"{host} may run a task twice, and without a key each run draws new noise for the same text, which spends "
-            'epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or allow it with fresh=True.'
+            'epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or where the function takes that '
+            "allow it with fresh=True."
         )
     if release.key is not None and fresh:
         raise InputError(
@@ -100,10 +105,19 @@ def _make_kind_error(owner: str, name: str, expected: str, value: object) -> Inp
     return InputError(f"The {name!r} parameter of {owner} must be {expected}. Got one {type(value).__name__}.")
 
 
-def require_ids_for_tallies(layout: TableLayout, tallies: TallyFolder | None) -> None:
-    """Raise `InputError` where counts are to be left, and no column of ids is named."""
-    if tallies is not None and layout.id_column is None:
+def make_folder(
+    layout: TableLayout, tallies: str | os.PathLike[str] | None, *, is_fresh: bool = False
+) -> TallyFolder | None:
+    """Return the folder that a ``tallies`` parameter names, wherever the program goes afterwards; None for none.
+
+    Raises:
+        InputError: counts are to be left, and no column of ids is named.
+    """
+    if tallies is None:
+        return None
+    if layout.id_column is None:
         raise InputError("Tallies count each record once, by its id: name the column of record ids with id=...")
+    return TallyFolder(Path(tallies).absolute(), is_fresh)
 
 
 def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
@@ -111,9 +125,12 @@ def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
     layout.check_columns(schema.names)
     for column in layout.columns:
         check_text_kind(layout, column, str(schema.field(column).type), is_text=is_text_type(schema.field(column).type))
-    if layout.id_column is not None:
-        kind = schema.field(layout.id_column).type
-        check_id_kind(layout, str(kind), is_id=_is_identity_type(kind))
+    kind = None if layout.id_column is None else schema.field(layout.id_column).type
+    if kind is not None and not _is_identity_type(kind):  # what else there is may be written in several ways
+        raise InputError(
+            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: ids are texts or whole numbers, so "
+            "convert it to strings."
+        )
 
 
 def _is_identity_type(data_type: pa.DataType) -> bool:
@@ -130,28 +147,17 @@ def check_text_kind(layout: TableLayout, column: str, kind: str, *, is_text: boo
         raise InputError(f"The column {column!r} of {layout.name} holds {kind}, not text: convert it to strings.")
 
 
-def check_id_kind(layout: TableLayout, kind: str, *, is_id: bool) -> None:
-    """Raise `InputError` where ids are neither texts nor numbers: what else there is may be written in several ways."""
-    if not is_id:
-        raise InputError(
-            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: ids are texts or whole numbers, so "
-            "convert it to strings."
-        )
-
-
-def privatize_batch(
-    batch: pa.RecordBatch, layout: TableLayout, release: Release, *, workers: int | None = None
-) -> tuple[pa.RecordBatch, Tally]:
-    """Return a batch with its texts privatized, and its counts, as `privatize_table` gives them for the whole table.
+def privatize_batch(batch: pa.RecordBatch, layout: TableLayout, privatizer: RowPrivatizer) -> pa.RecordBatch:
+    """Return a batch with its texts privatized, as `privatize_table` gives them for the whole table.
 
     Null and empty texts stay, and so do all other columns. What the schema says of itself and of its columns beside
     names and types is left out: nobody knows whether it describes private texts.
 
     Args:
         batch: R rows.
-        layout: where the texts stand; ids, if named, are unique in the whole table, which the caller has checked.
-        release: how texts are released; without a key the batch gets a fresh one.
-        workers: threads.
+        layout: where the texts stand; ids, if named, are unique in the whole table: who privatizes parts of it by
+            several privatizers has checked that.
+        privatizer: of the table, or of a part of it; it counts what it privatizes.
 
     Raises:
         InputError: columns or ids that cannot be used, or the key cannot be read.
@@ -162,13 +168,12 @@ def privatize_batch(
         rows = extract_rows(pa.Table.from_batches([batch]), layout)
     except (UnicodeDecodeError, pa.ArrowInvalid):
         raise InputError(f"A text or id of {layout.name} is not valid UTF-8: decode it before.") from None
-    privatizer = RowPrivatizer(layout, release, workers=workers)
     new_columns = release_parts(rows, privatizer).columns  # no row is left out without a ledger
     columns = [
         convert_texts(new_columns[name], column.type).combine_chunks() if name in new_columns else column
         for name, column in zip(schema.names, batch.columns, strict=True)
     ]
-    return pa.RecordBatch.from_arrays(columns, schema=schema), privatizer.tally
+    return pa.RecordBatch.from_arrays(columns, schema=schema)
 
 
 def privatize_batches(
@@ -177,30 +182,27 @@ def privatize_batches(
     release: Release,
     *,
     tallies: TallyFolder | None = None,
-    workers: int | None = None,
 ) -> Iterator[pa.RecordBatch]:
-    """Yield the batches of one task privatized; after the last one, leave their counts.
+    """Yield the batches of one task privatized, by one thread; after the last one, leave their counts.
 
     Args:
         batches: those of the task.
         layout: see `privatize_batch`; it names a column of ids where there is a folder.
-        release: see `privatize_batch`.
+        release: how texts are released; without a key each task has a fresh one.
         tallies: where the counts of the run are kept, if anywhere.
-        workers: threads.
 
     Raises:
         InputError: see `privatize_batch` and `TallyFolder.commit`.
     """
-    records, tally = RecordSet(), Tally()
+    records, privatizer = RecordSet(), RowPrivatizer(layout, release, workers=1)
     for batch in batches:
-        new_batch, batch_tally = privatize_batch(batch, layout, release, workers=workers)
+        new_batch = privatize_batch(batch, layout, privatizer)
         if tallies is not None:
             ids = list_ids(layout, batch.column(batch.schema.get_field_index(layout.id_column)))
             records += RecordSet.of_digests(map(digest_id, ids))
-            tally += batch_tally
         yield new_batch
     if tallies is not None:
-        tallies.commit(records, tally)
+        tallies.commit(records, privatizer.tally)
 
 
 def check_unique_ids(layout: TableLayout, arrays: Iterable[pa.Array]) -> RecordSet:
@@ -212,10 +214,7 @@ def check_unique_ids(layout: TableLayout, arrays: Iterable[pa.Array]) -> RecordS
         layout: whose column of ids it is.
         arrays: the ids, part by part.
     """
-    digests: list[int] = []
-    for array in arrays:
-        ids = list_ids(layout, array)
-        digests += map(digest_id, ids)
+    digests = [digest_id(record_id) for array in arrays for record_id in list_ids(layout, array)]
     if len(set(digests)) < len(digests):
         refuse_repeated_ids(layout, f"rows that repeat an id: {len(digests) - len(set(digests)):,}")
     return RecordSet.of_digests(digests)
@@ -235,20 +234,50 @@ def refuse_repeated_ids(layout: TableLayout, repeats: str) -> NoReturn:
     )
 
 
-def pack_release(release: Release, dump: Callable[[Release], bytes] = pickle.dumps) -> bytes:
-    """Return a release as a few bytes that travel; its space and its key stay where they are, if they have a place.
+@functools.lru_cache(maxsize=4)  # releases that a worker process keeps, with the tables of their laws
+def unpack_release(data: bytes) -> Release:
+    """Return the release that a host pickled: one object in a process, however many tasks it runs."""
+    release: Release = pickle.loads(data)  # noqa: S301 - the host brought it from the program that pickled it
+    return release
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReleasedTable(Generic[TableT]):
+    """A table whose texts were privatized, and its counts.
+
+    Attributes:
+        table: the private table, of the host's own class.
+        tally: counts, of which the certificate uses those that the texts show; the others are for the owner only.
+        release: how the texts were released.
+        copied: the columns that the table has unchanged from the private one, and which look like texts or identifiers.
+    """
+
+    table: TableT
+    tally: Tally
+    release: Release
+    copied: CopiedContent
+
+    def make_certificate(self, **options: Any) -> Certificate:  # noqa: ANN401 - those of `Certificate.of`
+        """Return the certificate that accompanies the table, which names the columns that were copied.
+
+        Args:
+            **options: ``chosen_from_data`` and ``prior``, see `Certificate.of`.
+        """
+        return Certificate.of(self.release, self.tally, copied=self.copied, **options)
+
+
+def describe_copied(
+    layout: TableLayout, columns: Iterable[str], *heads: Sequence[tuple[str, Sequence[object]]]
+) -> CopiedContent:
+    """Return what a host's table copies.
 
     Args:
-        release: how texts are released.
-        dump: pickles it; a host's own, where that also takes mechanisms whose class workers cannot import.
+        layout: where its texts and ids stand.
+        columns: that are copied.
+        heads: name and cells of each column in the first rows of the released table, or of each of its parts.
     """
-    return dump(release)
-
-
-@functools.lru_cache(maxsize=_MAX_LOADED_RELEASES)
-def unpack_release(data: bytes) -> Release:
-    """Return the release that `pack_release` packed: one object in a process, however many tasks it runs."""
-    release = pickle.loads(data)  # noqa: S301 - the host brought it from the program that packed it
-    if not isinstance(release, Release):
-        raise TypeError(f"Expected a Release. Got {type(release).__name__}.")
-    return release
+    copied = CopiedColumns(layout)
+    copied.names += columns
+    for head in heads:
+        copied.add_head(head)
+    return dataclasses.replace(copied.describe(), columns=tuple(copied.names))

@@ -66,24 +66,24 @@ class CallerBudgets:
         with self._lock:
             caller_lock = self._caller_locks[caller]
         with caller_lock:
-            if not self.spend_paid(caller, units):
-                self._pay_ahead(caller, units)
+            if self.spend_paid(caller, units):
+                return
+            person = self._ledger.keys.hash_person(caller)
+            # Some ahead where the budget covers them; other requests of the caller spend these.
+            for amount in dict.fromkeys((max(units, self._ahead), units)):
+                try:
+                    self._ledger.charge_afresh(self._cost, [person], [0], amount)
+                except BudgetExceeded:
+                    continue
+                except InputError as error:
+                    raise Problem(
+                        503, "The ledger cannot be reached, so no text may leave: try again later."
+                    ) from error
+                with self._lock:
+                    self._paid[caller] = self._paid.get(caller, 0) + amount - units
+                return
+        raise Problem(_BUDGET_SPENT, f"The budget of this caller is spent: the ledger allows {self.describe()}.")
 
     def describe(self) -> str:
         """Return what no caller may exceed, in plain words."""
         return self._ledger.facts.describe_caps()
-
-    def _pay_ahead(self, caller: str, units: int) -> None:
-        """Charge units, and some ahead where the budget covers them; other requests of the caller spend these."""
-        person = self._ledger.keys.hash_person(caller)
-        for amount in dict.fromkeys((max(units, self._ahead), units)):
-            try:
-                self._ledger.charge_afresh(self._cost, [person], [0], amount)
-            except BudgetExceeded:
-                continue
-            except InputError as error:
-                raise Problem(503, "The ledger cannot be reached, so no text may leave: try again later.") from error
-            with self._lock:
-                self._paid[caller] = self._paid.get(caller, 0) + amount - units
-            return
-        raise Problem(_BUDGET_SPENT, f"The budget of this caller is spent: the ledger allows {self.describe()}.")

@@ -1,23 +1,23 @@
 """What every request passes before a route sees it, and what every response gets: access, limits, counts, no leaks."""
 
-import dataclasses
+import asyncio
 import hashlib
 import hmac
 import logging
-import traceback
-from collections.abc import Collection, Iterable, Mapping
+import re
+from collections.abc import Collection, Mapping
 from http import HTTPStatus
-from urllib.parse import urlsplit
 
+from starlette.datastructures import Headers, MutableHeaders
 from starlette.requests import ClientDisconnect
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from deniable.core.errors import InputError
 from deniable.serve.budgets import ANYBODY
-from deniable.serve.problems import Problem, make_busy_problem
+from deniable.serve.problems import Problem, describe_failure, make_busy_problem
 from deniable.serve.service import Service
 
-MIN_TOKEN_LENGTH = 32
+_MIN_TOKEN_LENGTH, _TOKEN = 32, re.compile("[!-~]*")
 LOOPBACK_NAMES = frozenset({"127.0.0.1", "localhost", "::1"})
 HEALTH_PATH = "/v1/health"
 _READING_METHODS = frozenset({"GET", "HEAD"})
@@ -25,61 +25,48 @@ _BODILESS_METHODS = _READING_METHODS | {"OPTIONS"}
 _OWN_SITES = frozenset({"same-origin", "none"})
 """Values of Sec-Fetch-Site for this service's own page, and for an address that a person entered."""
 _DEFAULT_HEADERS = {
-    b"cache-control": b"no-store",
-    b"content-security-policy": b"default-src 'none'; frame-ancestors 'none'",
-    b"cross-origin-resource-policy": b"same-origin",
-    b"referrer-policy": b"no-referrer",
-    b"x-content-type-options": b"nosniff",
+    "cache-control": "no-store",
+    "content-security-policy": "default-src 'none'; frame-ancestors 'none'",
+    "cross-origin-resource-policy": "same-origin",
+    "referrer-policy": "no-referrer",
+    "x-content-type-options": "nosniff",
 }
 """Headers of every response, unless its route sets them."""
+_DRAINED_BODIES = 4
+"""How many times the largest body is read of one that is too large."""
 _CALLER = "deniable.caller"
 _LOGGER = logging.getLogger("deniable.serve")
 
 
-@dataclasses.dataclass(frozen=True)
 class Access:
-    """Who may send requests.
+    """Who may send requests, under the loopback names and further hosts.
+
+    Args:
+        token: that all requests bear; or the tokens of several callers, by their names; None for anybody.
+        hosts: further names that a request may call this service by, against DNS rebinding.
 
     Attributes:
         callers: names of those who may send requests, by the SHA-256 of the token that each bears; none for anybody.
-        hosts: names that a request may call this service by, against DNS rebinding.
-    """
-
-    callers: Mapping[bytes, str] = dataclasses.field(default_factory=dict, repr=False)
-    hosts: frozenset[str] = LOOPBACK_NAMES
-
-    @classmethod
-    def of(cls, token: str | Mapping[str, str] | None = None, hosts: Collection[str] = ()) -> "Access":
-        """Return the access for a token, under the loopback names and further hosts.
-
-        Args:
-            token: that all requests bear; or the tokens of several callers, by their names; None for none.
-            hosts: further names of the service.
-
-        Raises:
-            InputError: a token is too short, has characters that no header can hold, or is that of two callers.
-        """
-        names = LOOPBACK_NAMES | {name.lower().strip("[]") for name in hosts}
-        tokens = token if isinstance(token, Mapping) else {} if token is None else {ANYBODY: token}
-        callers = {_digest_token(check_token(one)): name for name, one in tokens.items()}
-        if len(callers) < len(tokens):
-            raise InputError("Two callers have one token: give each a token of its own.")
-        return cls(callers, names)
-
-
-def check_token(token: str) -> str:
-    """Return a token without white space around it.
+        hosts: all names of the service.
 
     Raises:
-        InputError: it is too short, or has characters that no header can hold. The message never shows it.
+        InputError: a token is too short, has characters that no header can hold, or is that of two callers.
     """
-    stripped = token.strip()
-    if len(stripped) < MIN_TOKEN_LENGTH or not stripped.isascii() or not stripped.isprintable() or " " in stripped:
-        raise InputError(
-            f"The token must have at least {MIN_TOKEN_LENGTH} printable ASCII characters and no space. Got "
-            f"{len(stripped)} characters: make one with: openssl rand -hex 32"
-        )
-    return stripped
+
+    def __init__(self, token: str | Mapping[str, str] | None = None, hosts: Collection[str] = ()) -> None:
+        self.hosts = LOOPBACK_NAMES | {name.lower().strip("[]") for name in hosts}
+        self.callers: dict[bytes, str] = {}
+        tokens = token if isinstance(token, Mapping) else {} if token is None else {ANYBODY: token}
+        for name, one in tokens.items():
+            stripped = one.strip()
+            if len(stripped) < _MIN_TOKEN_LENGTH or not _TOKEN.fullmatch(stripped):
+                raise InputError(
+                    f"The token must have at least {_MIN_TOKEN_LENGTH} printable ASCII characters and no space. Got "
+                    f"{len(stripped)} characters: make one with: openssl rand -hex 32"
+                )
+            self.callers[_digest_token(stripped)] = name
+        if len(self.callers) < len(tokens):
+            raise InputError("Two callers have one token: give each a token of its own.")
 
 
 class Guard:
@@ -99,71 +86,102 @@ class Guard:
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request over HTTP; there are no others, such as web sockets, which would pass unchecked."""
-        if scope["type"] == "lifespan":
-            await self._app(scope, receive, send)
-            return
         if scope["type"] != "http":
-            await send({"type": "websocket.close"})
+            is_lifespan = scope["type"] == "lifespan"
+            await (self._app(scope, receive, send) if is_lifespan else send({"type": "websocket.close"}))
             return
-        response = _GuardedResponse(send, may_have_body=scope["method"] not in _BODILESS_METHODS)
+        status = 0
+
+        async def send_guarded(message: Message) -> None:
+            """Send a response with the headers that all have; after an error what was not read may never end."""
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                headers = MutableHeaders(raw=list(message["headers"]))
+                for name, value in _DEFAULT_HEADERS.items():
+                    headers.setdefault(name, value)
+                if status >= HTTPStatus.BAD_REQUEST and scope["method"] not in _BODILESS_METHODS:
+                    headers["connection"] = "close"
+                message = {**message, "headers": headers.raw}
+            await send(message)
+
+        body = _LimitedBody(receive, self._service)
         self._service.open_requests += 1
+        problem: Problem | None = None
         try:
-            self._check(scope)
-            await self._app(scope, receive, response.send)
-        except ClientDisconnect:
-            pass  # nobody is left to answer
-        except Problem as problem:
-            await self._refuse(problem, scope, receive, response)
-        except Exception as error:  # noqa: BLE001 - no traceback may show a text
-            _LOGGER.error("%s %s", get_route(scope), describe_failure(error))  # noqa: TRY400
-            failure = Problem(500, "The service failed on this request; its log says where. No text was released.")
-            await self._refuse(failure, scope, receive, response)
+            try:
+                self._check(scope)
+                await self._app(scope, body.receive, send_guarded)
+            except ClientDisconnect:
+                pass  # nobody is left to answer
+            except Problem as error:
+                problem = error
+            except Exception as error:  # noqa: BLE001 - no traceback may show a text
+                _LOGGER.error("%s %s", _get_route(scope), describe_failure(error))  # noqa: TRY400
+                problem = Problem(500, "The service failed on this request; its log says where. No text was released.")
+            if problem is not None and not status:  # one that has begun cannot be changed
+                await problem.to_response()(scope, receive, send_guarded)
         finally:
             self._service.open_requests -= 1
-            self._service.pending_bytes -= scope.get("deniable.bytes", 0)
+            self._service.pending_bytes -= body.reserved
             method = scope["method"] if scope["method"] in {"GET", "HEAD", "POST"} else "other"
-            self._service.metrics.count_request(get_route(scope), method, response.status)
+            self._service.metrics.requests.labels(_get_route(scope), method, status).inc()
 
     def _check(self, scope: Scope) -> None:
         """Raise `Problem` for a request that must not reach a route."""
-        headers: list[tuple[bytes, bytes]] = scope["headers"]
-        host = check_host(_list_values(headers, b"host"), self._access.hosts)
+        headers = Headers(scope=scope)
+        host = _check_host(headers.getlist("host"), self._access.hosts)
         if scope["method"] not in _READING_METHODS or scope["path"] not in self._public_paths:
             _refuse_cross_site(headers, host)
             if self._access.callers:
-                scope[_CALLER] = _find_bearer(_list_values(headers, b"authorization"), self._access.callers)
-        if self._service.is_draining and scope["path"] != HEALTH_PATH:
-            raise make_busy_problem("The service is stopping: send the request to another one, or later.", 5)
-
-    async def _refuse(self, problem: Problem, scope: Scope, receive: Receive, response: "_GuardedResponse") -> None:
-        if response.status:  # it has begun, and cannot be changed
-            return
-        await problem.to_response()(scope, receive, response.send)
+                scope[_CALLER] = _find_bearer(headers.getlist("authorization"), self._access.callers)
+        if scope["method"] == "POST" and not headers.get("content-type", "").lower().startswith("application/json"):
+            raise Problem(415, "The content-type must be application/json.")
 
 
-class _GuardedResponse:
-    """Sends a response with the headers that all have, and remembers its status, 0 before it began.
+class _LimitedBody:
+    """The body of a request, of limited size, in limited time; what was read of it is reserved until the request ends.
 
-    After an error the connection of a request that may have a body is closed: what was not read of it may never end.
+    Problems: 413, too large; 408, too slow; 503, too much is read at a time.
     """
 
-    def __init__(self, send: Send, *, may_have_body: bool) -> None:
-        self.status = 0
-        self._send, self._may_have_body = send, may_have_body
+    def __init__(self, receive: Receive, service: Service) -> None:
+        self.reserved = 0
+        self._receive, self._service = receive, service
+        self._size, self._is_complete = 0, False
+        self._deadline = asyncio.get_running_loop().time() + service.limits.body_seconds
 
-    async def send(self, message: Message) -> None:
-        if message["type"] == "http.response.start":
-            self.status = message["status"]
-            headers = list(message["headers"])
-            names = {name for name, _ in headers}
-            headers += [header for header in _DEFAULT_HEADERS.items() if header[0] not in names]
-            if self.status >= HTTPStatus.BAD_REQUEST and self._may_have_body:
-                headers.append((b"connection", b"close"))
-            message = {**message, "headers": headers}
-        await self._send(message)
+    async def receive(self) -> Message:
+        """Return the next part of the body; after the last one, the end of the connection."""
+        if self._is_complete:
+            return await self._receive()
+        limits = self._service.limits
+        try:
+            async with asyncio.timeout_at(self._deadline):
+                message = await self._receive_part()
+                # What is too large is thrown away for a while, so that the client gets to read why it is refused.
+                while limits.body_bytes < self._size < _DRAINED_BODIES * limits.body_bytes and not self._is_complete:
+                    await self._receive_part()
+        except TimeoutError:
+            detail = f"The body did not arrive within {limits.body_seconds:g} s: send it faster, or send less."
+            raise Problem(408, detail) from None
+        if self._size > limits.body_bytes:
+            raise Problem(413, f"The body must have at most {limits.body_bytes:,} bytes: send several requests.")
+        count = len(message.get("body", b""))
+        if self._service.pending_bytes + count > limits.pending_bytes:
+            raise make_busy_problem("Too many bytes of requests are waiting already: try again later.")
+        self._service.pending_bytes += count
+        self.reserved += count
+        return message
+
+    async def _receive_part(self) -> Message:
+        message = await self._receive()
+        self._size += len(message.get("body", b""))
+        self._is_complete = not message.get("more_body", False)
+        return message
 
 
-def check_host(values: list[str], allowed: Collection[str]) -> str:
+def _check_host(values: list[str], allowed: Collection[str]) -> str:
     """Return the Host header of a request.
 
     Raises:
@@ -176,25 +194,15 @@ def check_host(values: list[str], allowed: Collection[str]) -> str:
     return host
 
 
-def _refuse_cross_site(headers: Iterable[tuple[bytes, bytes]], host: str) -> None:
+def _refuse_cross_site(headers: Headers, host: str) -> None:
     """Raise `Problem` for a request that another site's page made.
 
     Browsers say so in one of two headers: a GET that a page starts without CORS has no Origin. Programs send neither.
     """
-    headers = list(headers)
-    is_foreign_site = any(site not in _OWN_SITES for site in _list_values(headers, b"sec-fetch-site"))
-    is_foreign_origin = any(_get_netloc(origin) != host for origin in _list_values(headers, b"origin"))
+    is_foreign_site = any(site not in _OWN_SITES for site in headers.getlist("sec-fetch-site"))
+    is_foreign_origin = any(origin not in {f"http://{host}", f"https://{host}"} for origin in headers.getlist("origin"))
     if is_foreign_site or is_foreign_origin:
         raise Problem(403, "A page of another site may not use this service.")
-
-
-def _get_netloc(origin: str) -> str:
-    """Return host and port of a web page's origin; empty for that of anything else, such as an app's own scheme."""
-    try:
-        parts = urlsplit(origin)
-    except ValueError:
-        return ""
-    return parts.netloc.lower() if parts.scheme in {"http", "https"} else ""
 
 
 def _find_bearer(values: list[str], callers: Mapping[bytes, str]) -> str:
@@ -221,17 +229,6 @@ def _digest_token(token: str) -> bytes:
     return hashlib.sha256(token.encode("utf-8", "surrogateescape")).digest()
 
 
-def _list_values(headers: Iterable[tuple[bytes, bytes]], name: bytes) -> list[str]:
-    return [value.decode("latin-1") for header, value in headers if header == name]
-
-
-def get_route(scope: Scope) -> str:
+def _get_route(scope: Scope) -> str:
     """Return the path as the service declares it, ``other`` for one that it does not know."""
     return str(getattr(scope.get("route"), "path", "other"))
-
-
-def describe_failure(error: BaseException) -> str:
-    """Return type and place of an error, and nothing that it says: that may be a text."""
-    frames = traceback.extract_tb(error.__traceback__)
-    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
-    return f"{type(error).__name__} at {place}"

@@ -14,7 +14,7 @@ from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from typing import TypeVar
 
-from deniable.serve.offers import Offer, PrivateTexts
+from deniable.serve.offers import Offer, PrivateText
 from deniable.serve.problems import make_busy_problem
 
 Result = TypeVar("Result")
@@ -29,7 +29,7 @@ class _Waiting:
     offer: Offer
     texts: Sequence[str | None]
     size: int
-    result: "asyncio.Future[PrivateTexts]"
+    result: "asyncio.Future[list[PrivateText]]"
 
 
 class BatchLane:
@@ -51,7 +51,7 @@ class BatchLane:
         """Return the number of requests that wait."""
         return len(self._waiting)
 
-    async def privatize(self, offer: Offer, texts: Sequence[str | None]) -> PrivateTexts:
+    async def privatize(self, offer: Offer, texts: Sequence[str | None]) -> list[PrivateText]:
         """Return texts privatized.
 
         Raises:
@@ -60,7 +60,7 @@ class BatchLane:
         """
         if len(self._waiting) >= self._max_waiting:
             raise make_busy_problem(f"{self._max_waiting:,} requests are waiting already: try again later.")
-        result: asyncio.Future[PrivateTexts] = asyncio.get_running_loop().create_future()
+        result: asyncio.Future[list[PrivateText]] = asyncio.get_running_loop().create_future()
         self._waiting.append(_Waiting(offer, texts, sum(len(text or "") + 1 for text in texts), result))
         if self._worker is None or self._worker.done():
             self._worker = asyncio.create_task(self._work())
@@ -113,10 +113,10 @@ class BatchLane:
         for waiting in batch:
             last = first + len(waiting.texts)
             if not waiting.result.done():
-                waiting.result.set_result(released.select(first, last))
+                waiting.result.set_result(released[first:last])
             first = last
 
-    async def _call(self, offer: Offer, texts: Sequence[str | None]) -> PrivateTexts:
+    async def _call(self, offer: Offer, texts: Sequence[str | None]) -> list[PrivateText]:
         if self._thread is None:
             return offer.privatize(texts)
         return await asyncio.get_running_loop().run_in_executor(self._thread, offer.privatize, texts)

@@ -15,7 +15,7 @@ import numpy.typing as npt
 from deniable.auditing import verify
 from deniable.core.cache import NotCached, require_cache
 from deniable.core.errors import InputError
-from deniable.core.guarantees import Verdict, limit_status
+from deniable.core.guarantees import Guarantee, Verdict, limit_status
 from deniable.ledger import Cost
 from deniable.serve.budgets import ANYBODY
 from deniable.text.batches import CellBatch, Tally
@@ -28,37 +28,32 @@ from deniable.words.laws.law import WordShares
 from deniable.words.outcomes import Outcomes
 
 if TYPE_CHECKING:
-    from deniable.rewriting.methods.base import RewritingMethod
+    from deniable.rewriting.methods import RewritingMethod
 
 Unit = Literal["word", "record"]
 _QUICK_SECONDS = 0.005
 _TRIALS, _TRIAL_WORDS = 5, 20
 
 
-@dataclasses.dataclass(frozen=True)
-class PrivateTexts:
-    """A batch of texts as it may leave.
+@dataclasses.dataclass(frozen=True, slots=True, eq=False)
+class PrivateText:
+    """A text as it may leave.
 
     Attributes:
-        texts: R new texts, None where there was none.
-        lengths: R numbers of their words.
-        words: R arrays: the numbers of the words that were read; empty where words are not drawn one by one.
-        outputs: R arrays: the numbers of the words that were drawn for them.
-        unknown_masks: R arrays: True where a word stands for one that the space lacks.
+        text: the new text, None where there was none.
+        length: number of its words.
+        units: of the guarantee, which a ledger counts: its words, or one where it is rewritten as a whole.
+        words: numbers of the words that were read; none where words are not drawn one by one.
+        outputs: numbers of the words that were drawn for them.
+        unknown_mask: True where a word stands for one that the space lacks.
     """
 
-    texts: list[str | None]
-    lengths: list[int]
-    words: Sequence[npt.NDArray[np.int32]] = ()
-    outputs: Sequence[npt.NDArray[np.int32]] = ()
-    unknown_masks: Sequence[npt.NDArray[np.bool_]] = ()
-
-    def select(self, first: int, last: int) -> "PrivateTexts":
-        """Return the texts first ... last - 1."""
-        rows = slice(first, last)
-        return PrivateTexts(
-            self.texts[rows], self.lengths[rows], self.words[rows], self.outputs[rows], self.unknown_masks[rows]
-        )
+    text: str | None
+    length: int = 0
+    units: int = 0
+    words: npt.NDArray[np.int32] | None = None
+    outputs: npt.NDArray[np.int32] | None = None
+    unknown_mask: npt.NDArray[np.bool_] | None = None
 
 
 class Offer(abc.ABC):
@@ -83,7 +78,7 @@ class Offer(abc.ABC):
         """Compute whatever a request needs, so that none waits for it."""
 
     @abc.abstractmethod
-    def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
+    def privatize(self, texts: Sequence[str | None]) -> list[PrivateText]:
         """Return each text privatized with fresh noise of its own; None stays None.
 
         Raises:
@@ -98,14 +93,24 @@ class Offer(abc.ABC):
     def certify(self, caller: str = ANYBODY) -> ReleaseCertificate:
         """Return the certificate of all that left to a caller since the start; it proves what is not proved."""
 
-    @property
     @abc.abstractmethod
+    def describe_source(self) -> tuple[str, Guarantee, str | None]:
+        """Return the mechanism's name and guarantee, and what names the law and the options, or the model."""
+
+    @functools.cached_property
     def description(self) -> dict[str, Any]:
         """How texts are released, as every answer says it."""
-
-    @abc.abstractmethod
-    def count_units(self, released: PrivateTexts) -> int:
-        """Return how many units of the guarantee texts hold, which a ledger counts."""
+        name, guarantee, fingerprint = self.describe_source()
+        if self.verdict is not None:
+            guarantee = limit_status(guarantee, self.verdict)
+        return {
+            "unit": self.unit,
+            "mechanism": name,
+            "epsilon": guarantee.epsilon,
+            "guarantee": guarantee.to_dict(),
+            "fingerprint": fingerprint,
+            "noise": "fresh",
+        }
 
     @abc.abstractmethod
     def compute_cost(self) -> Cost:
@@ -125,11 +130,11 @@ class Offer(abc.ABC):
                 return None
         return self.verdict
 
-    def count(self, released: PrivateTexts, caller: str = ANYBODY) -> None:
+    def count(self, released: Sequence[PrivateText], caller: str = ANYBODY) -> None:
         """Add what left to a caller to the counts; they hold only what the new texts show."""
         with self._lock:
-            self._lengths[caller].update(released.lengths)
-            self._nulls[caller] += released.texts.count(None)
+            self._lengths[caller].update(one.length for one in released)
+            self._nulls[caller] += sum(one.text is None for one in released)
 
     def _keep_verdict(self, verdict: Verdict) -> Verdict:
         """Note a verdict, above which no later description stands, and return it."""
@@ -183,42 +188,25 @@ class WordOffer(Offer):
         self.privatize([word])
         # Enough text for the compiled loops of the lexer, which from then on read shorter texts too.
         self.privatize([f"{word} " * (MIN_COMPILED_BYTES // (len(word) + 1) + 1)])
-        self.is_quick = self._measure_seconds() < _QUICK_SECONDS
-
-    def _measure_seconds(self) -> float:
-        """Return the processor time of a text whose words come from all over the space: the least of several texts."""
-        words = self.release.mechanism.space.words
-        durations = []
-        for trial in range(_TRIALS):
+        words, durations = mechanism.space.words, []
+        for trial in range(_TRIALS):  # a text whose words come from all over the space: the least of several takes
             text = " ".join(words[trial :: len(words) // _TRIAL_WORDS + 1])
             start = time.process_time()
             self.privatize([text])
             durations.append(time.process_time() - start)
-        return min(durations)
+        self.is_quick = min(durations) < _QUICK_SECONDS
 
-    def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
+    def privatize(self, texts: Sequence[str | None]) -> list[PrivateText]:
         """Return each text privatized; an empty one stays empty."""
         rows = [row for row, text in enumerate(texts) if text]
         cells = CellBatch.of_texts([texts[row] or "" for row in rows], list(map(str, rows)))
         batch = self.release.privatize_cells(cells, workers=1)
-        new_texts, lengths = list(texts), [0] * len(texts)
-        bounds = np.zeros((len(texts), 2), dtype=np.int64)
-        for row, text, length, first, last in zip(
-            rows, batch.texts, batch.lengths, batch.offsets[:-1].tolist(), batch.offsets[1:].tolist(), strict=True
-        ):
-            new_texts[row], lengths[row], bounds[row] = text, length, (first, last)
-        slices = [slice(first, last) for first, last in bounds.tolist()]
-        return PrivateTexts(
-            new_texts,
-            lengths,
-            [batch.words[place] for place in slices],
-            [batch.outputs[place] for place in slices],
-            [batch.unknown_mask[place] for place in slices],
-        )
-
-    def count_units(self, released: PrivateTexts) -> int:
-        """Return the number of words, kept ones among them."""
-        return sum(released.lengths)
+        private = [PrivateText(text) for text in texts]
+        parts = map(slice, batch.offsets[:-1].tolist(), batch.offsets[1:].tolist())
+        for row, text, length, part in zip(rows, batch.texts, batch.lengths, parts, strict=True):
+            drawn = batch.words[part], batch.outputs[part], batch.unknown_mask[part]
+            private[row] = PrivateText(text, length, length, *drawn)
+        return private
 
     def compute_cost(self) -> Cost:
         """Return what one word costs."""
@@ -232,19 +220,10 @@ class WordOffer(Offer):
         """Return the certificate of all words that left to a caller."""
         return Certificate.of(self.release, self._make_tally(caller))
 
-    @functools.cached_property
-    def description(self) -> dict[str, Any]:
-        """Mechanism, epsilon, guarantee, what names the law and the options, and where noise comes from."""
+    def describe_source(self) -> tuple[str, Guarantee, str | None]:
+        """Return the mechanism's name and guarantee, and what names the law and the options."""
         mechanism = self.release.mechanism
-        guarantee = mechanism.guarantee if self.verdict is None else limit_status(mechanism.guarantee, self.verdict)
-        return {
-            "unit": self.unit,
-            "mechanism": mechanism.name,
-            "epsilon": guarantee.epsilon,
-            "guarantee": guarantee.to_dict(),
-            "fingerprint": self.release.fingerprint,
-            "noise": "fresh",
-        }
+        return mechanism.name, mechanism.guarantee, self.release.fingerprint
 
 
 class RecordOffer(Offer):
@@ -271,21 +250,17 @@ class RecordOffer(Offer):
         """Run the model once."""
         self.privatize([""])
 
-    def privatize(self, texts: Sequence[str | None]) -> PrivateTexts:
+    def privatize(self, texts: Sequence[str | None]) -> list[PrivateText]:
         """Return a new text for each; of one longer than the model takes, only the beginning is used."""
         from deniable.rewriting.table import rewrite_texts
 
         rewritten = iter(rewrite_texts(self.method, [text for text in texts if text is not None]))
         new_texts = [None if text is None else next(rewritten) for text in texts]
-        return PrivateTexts(new_texts, [0 if text is None else len(text.split()) for text in new_texts])
-
-    def count_units(self, released: PrivateTexts) -> int:
-        """Return the number of texts."""
-        return len(released.texts) - released.texts.count(None)
+        return [PrivateText(text, len((text or "").split()), int(text is not None)) for text in new_texts]
 
     def compute_cost(self) -> Cost:
         """Return what one text costs."""
-        from deniable.rewriting.charging import make_method_cost
+        from deniable.rewriting.table import make_method_cost
 
         return make_method_cost(self.method)
 
@@ -295,22 +270,14 @@ class RecordOffer(Offer):
 
     def certify(self, caller: str = ANYBODY) -> ReleaseCertificate:
         """Return the certificate of all texts that were rewritten for a caller."""
-        from deniable.rewriting.certificate import certify_rewriting
+        from deniable.rewriting.certificate import RewrittenTable, certify_rewriting
 
         tally = self._make_tally(caller)
-        return certify_rewriting(self.method, tally.records, tally.records - tally.missing, nulls=True)
+        table = RewrittenTable(tally.records, tally.records - tally.missing, has_nulls=True)
+        return certify_rewriting(self.method, table)
 
-    @functools.cached_property
-    def description(self) -> dict[str, Any]:
-        """Method, epsilon, guarantee, what names the model, and where noise comes from."""
+    def describe_source(self) -> tuple[str, Guarantee, str | None]:
+        """Return the method's name and guarantee, and what names the model."""
         from deniable.rewriting.certificate import fingerprint_rewriter
 
-        guarantee = self.method.guarantee if self.verdict is None else limit_status(self.method.guarantee, self.verdict)
-        return {
-            "unit": self.unit,
-            "mechanism": self.method.name,
-            "epsilon": guarantee.epsilon,
-            "guarantee": guarantee.to_dict(),
-            "fingerprint": fingerprint_rewriter(self.method.model),
-            "noise": "fresh",
-        }
+        return self.method.name, self.method.guarantee, fingerprint_rewriter(self.method.model)

@@ -2,15 +2,30 @@
 
 import http
 import json
-from collections.abc import Mapping
+import traceback
+from collections.abc import Mapping, Sequence
 from typing import Any
 
+from fastapi.exceptions import RequestValidationError
+from starlette.exceptions import HTTPException
+from starlette.requests import Request
 from starlette.responses import Response
 
 PROBLEM_TYPE = "application/problem+json"
+_DETAILS = {
+    400: "The body is no JSON that can be read: send one JSON object in UTF-8.",
+    404: "There is no such path: see /openapi.json.",
+    405: "The path does not take this method.",
+}
+_MESSAGES = {
+    "missing": "It is missing.",
+    "string_type": "It must be a text.",
+    "json_invalid": "It is no JSON in UTF-8.",
+    "model_attributes_type": 'It must be a JSON object, such as {"texts": ["..."]}.',
+}
 
 
-class Problem(Exception):  # noqa: N818 - the name of RFC 9457
+class Problem(HTTPException):
     """A request that is answered by an error.
 
     Args:
@@ -20,31 +35,17 @@ class Problem(Exception):  # noqa: N818 - the name of RFC 9457
     """
 
     def __init__(self, status: int, detail: str, headers: Mapping[str, str] | None = None) -> None:
-        super().__init__(detail)
-        self.status, self.detail, self.headers = status, detail, dict(headers or {})
+        super().__init__(status, detail, headers)
 
     @property
-    def content(self) -> bytes:
-        """The body of the response."""
-        title = http.HTTPStatus(self.status).phrase
-        fields = {"type": "about:blank", "title": title, "status": self.status, "detail": self.detail}
-        return json.dumps(fields).encode("ascii")
+    def fields(self) -> dict[str, Any]:
+        """What the body of the response says."""
+        title = http.HTTPStatus(self.status_code).phrase
+        return {"type": "about:blank", "title": title, "status": self.status_code, "detail": self.detail}
 
     def to_response(self) -> Response:
         """Return the response."""
-        return Response(self.content, self.status, self.headers, PROBLEM_TYPE)
-
-    def to_bytes(self) -> bytes:
-        """Return the response as it is sent where no application is asked; the connection closes after it."""
-        headers = {
-            **self.headers,
-            "content-type": PROBLEM_TYPE,
-            "content-length": str(len(self.content)),
-            "connection": "close",
-        }
-        lines = [f"HTTP/1.1 {self.status} {http.HTTPStatus(self.status).phrase}"]
-        lines += [f"{name}: {value}" for name, value in headers.items()]
-        return "\r\n".join([*lines, "", ""]).encode("ascii") + self.content
+        return Response(json.dumps(self.fields), self.status_code, self.headers, PROBLEM_TYPE)
 
 
 def make_busy_problem(detail: str, retry_seconds: int = 1) -> Problem:
@@ -52,7 +53,38 @@ def make_busy_problem(detail: str, retry_seconds: int = 1) -> Problem:
     return Problem(503, detail, {"retry-after": str(retry_seconds)})
 
 
-def make_json_response(content: Any, status: int = 200, headers: Mapping[str, str] | None = None) -> Response:  # noqa: ANN401 - any JSON value
+def make_json_response(content: Any) -> Response:  # noqa: ANN401 - any JSON value
     """Return a response of JSON in ASCII, which any text can be written in."""
-    data = json.dumps(content, separators=(",", ":"), allow_nan=False).encode("ascii")
-    return Response(data, status, headers, "application/json")
+    return Response(json.dumps(content, separators=(",", ":"), allow_nan=False), media_type="application/json")
+
+
+async def answer_http_error(_: Request, error: Exception) -> Response:
+    """Return the response to an error of a route, or of what finds the route."""
+    if not isinstance(error, Problem) and isinstance(error, HTTPException):
+        detail = _DETAILS.get(error.status_code, "The request was refused.")
+        error = Problem(error.status_code, detail, error.headers)
+    return error.to_response() if isinstance(error, Problem) else Problem(500, "The service failed.").to_response()
+
+
+async def answer_validation_error(_: Request, error: Exception) -> Response:
+    """Return the response to a body or parameter that is not of its model; it shows nothing of the input."""
+    errors = error.errors() if isinstance(error, RequestValidationError) else []
+    return Problem(422, describe_validation(errors[0]) if errors else "The request is not valid.").to_response()
+
+
+def describe_validation(error: Mapping[str, Any]) -> str:
+    """Return a validation error in one line."""
+    if error["type"] == "extra_forbidden":  # its place is a name that the client made up
+        return "The body has a field that is not known here: leave it out. See /openapi.json."
+    places: Sequence[Any] = error["loc"][1:] if len(error["loc"]) > 1 else error["loc"]
+    if error["type"] == "json_invalid":
+        places = ["body"]
+    shown = [f"item {place}" if isinstance(place, int) else str(place) for place in places]
+    return f"{', '.join(shown)}: {_MESSAGES.get(error['type'], error['msg']).rstrip('.')}."
+
+
+def describe_failure(error: BaseException) -> str:
+    """Return type and place of an error, and nothing that it says: that may be a text."""
+    frames = traceback.extract_tb(error.__traceback__)
+    place = f"{frames[-1].filename}:{frames[-1].lineno}" if frames else "an unknown place"
+    return f"{type(error).__name__} at {place}"

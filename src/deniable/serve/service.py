@@ -1,23 +1,98 @@
-"""A running service: its offers, its lanes of work, and its counts; routes are thin layers over it."""
+"""A running service: its offers, its lanes of work, its limits and its counts; routes are thin layers over it."""
 
 import asyncio
+import contextlib
+import dataclasses
 from collections.abc import Callable, Sequence
 from typing import TypeVar
+
+import prometheus_client
 
 from deniable.core.errors import InputError
 from deniable.serve.budgets import ANYBODY, CallerBudgets
 from deniable.serve.catalogue import Catalogue, Choice
+from deniable.serve.jobs import JobSlot
 from deniable.serve.lanes import MAX_SHORT_CHARACTERS, BatchLane, CallLane
-from deniable.serve.limits import Limits
-from deniable.serve.metrics import Metrics
-from deniable.serve.offers import Offer, PrivateTexts
+from deniable.serve.offers import Offer, PrivateText
 from deniable.serve.problems import Problem
 
 Result = TypeVar("Result")
-_BUSY = 503
-_SHOWN_BYTES = 1 << 20
+MIN_PENDING_BODIES = 4
+"""Bodies of the largest size that are read or worked on at a time, at least."""
+CHECKING_SECONDS, MEASURING_SECONDS = 180.0, 900.0
+"""How long a check of a certificate (whose proof takes some ten seconds), and a measurement of a table, may take."""
+_MEGABYTE = 1 << 20
 _MAX_CALLS = 16
 """Computations that may wait."""
+
+
+@dataclasses.dataclass(frozen=True)
+class Limits:
+    """What is refused beyond.
+
+    Attributes:
+        body_bytes: of a request.
+        pending_bytes: of all requests that are read or worked on at a time; several of the largest always may be.
+        texts: of a request.
+        characters: of a text.
+        waiting: requests that wait for one lane of workers.
+        connections: open ones.
+        body_seconds: for the body of a request.
+        work_seconds: for waiting and work.
+        idle_seconds: of a connection between two requests.
+    """
+
+    body_bytes: int = 4 << 20
+    pending_bytes: int = 64 << 20
+    texts: int = 10_000
+    characters: int = 1_000_000
+    waiting: int = 1_024
+    connections: int = 1_000
+    body_seconds: float = 10.0
+    work_seconds: float = 30.0
+    idle_seconds: float = 15.0
+
+    def __post_init__(self) -> None:
+        """Make room for several bodies of the largest size."""
+        object.__setattr__(self, "pending_bytes", max(self.pending_bytes, MIN_PENDING_BODIES * self.body_bytes))
+
+
+class Metrics:
+    """Figures about a running service for Prometheus, coarse enough for every caller.
+
+    They count requests. Whoever reads them just before and just after the request of another caller learns that there
+    was one, and how it was answered. No figure follows from what a text holds or from how long it is: there are no
+    latencies, no times, and bytes that wait are in whole megabytes.
+
+    Attributes:
+        requests: their counts by route, as the service declares it and never as the client wrote it, method and status.
+    """
+
+    def __init__(self, service: "Service") -> None:
+        prometheus_client.disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = prometheus_client.CollectorRegistry()
+        self.requests = prometheus_client.Counter(
+            "deniable_requests",
+            "Requests by route, method and status.",
+            ["route", "method", "status"],
+            registry=self._registry,
+        )
+        for name, text, read in (
+            ("open_requests", "Requests that are read or worked on.", lambda: service.open_requests),
+            (
+                "pending_bytes",
+                "Bytes of their bodies.",
+                lambda: -(-service.pending_bytes // _MEGABYTE) * _MEGABYTE,
+            ),
+            ("waiting_short", "Requests of short texts that wait.", lambda: len(service.short)),
+            ("waiting_long", "Requests of long texts that wait.", lambda: len(service.long)),
+            ("waiting_computations", "Computations that wait or run.", lambda: len(service.calls) + len(service.laws)),
+        ):
+            prometheus_client.Gauge(f"deniable_{name}", text, registry=self._registry).set_function(read)
+
+    def format(self) -> bytes:
+        """Return all figures in the text format of Prometheus."""
+        return prometheus_client.generate_latest(self._registry)
 
 
 class Service:
@@ -32,19 +107,22 @@ class Service:
         metrics: counts.
         pending_bytes: of bodies that are read or worked on.
         open_requests: number of requests that are read or worked on.
-        is_draining: whether the service ends: requests in work are finished, new ones refused.
+        short, long, calls, laws: lanes of short texts, long texts, computations and laws.
+        checks, measurements: room for one job of each kind.
     """
 
     def __init__(self, catalogue: Catalogue, limits: Limits, budgets: CallerBudgets | None = None) -> None:
-        self.catalogue, self.limits, self.metrics, self.budgets = catalogue, limits, Metrics(), budgets
+        self.catalogue, self.limits, self.budgets = catalogue, limits, budgets
         self.pending_bytes = self.open_requests = 0
-        self.is_draining = False
+        self.short = BatchLane(None, limits.waiting, limits.work_seconds)
+        self.long = BatchLane("long", limits.waiting, limits.work_seconds)
+        self.calls = CallLane("compute", _MAX_CALLS, limits.work_seconds)
+        self.laws = CallLane("laws", _MAX_CALLS, limits.work_seconds)
+        self.checks = JobSlot("A check", CHECKING_SECONDS)
+        self.measurements = JobSlot("A measurement", MEASURING_SECONDS)
+        self.metrics = Metrics(self)
         self._unavailable: dict[Choice, str] = {}
-        self._climbing: dict[str, asyncio.Task[None]] = {}
-        self._short = BatchLane(None, limits.waiting, limits.work_seconds)
-        self._long = BatchLane("long", limits.waiting, limits.work_seconds)
-        self._calls = CallLane("compute", _MAX_CALLS, limits.work_seconds)
-        self._laws = CallLane("laws", _MAX_CALLS, limits.work_seconds)
+        self._climbing: asyncio.Task[None] | None = None
 
     async def find_offer(self, mechanism: str | None, epsilon: float | None) -> Offer:
         """Return the offer that a request chooses, prepared.
@@ -57,35 +135,36 @@ class Service:
             raise Problem(422, self._unavailable[choice])
         return self.catalogue.get(choice) or await self._prepare(choice)
 
-    async def privatize(self, offer: Offer, texts: Sequence[str | None], caller: str = ANYBODY) -> PrivateTexts:
+    async def privatize(self, offer: Offer, texts: Sequence[str | None], caller: str = ANYBODY) -> list[PrivateText]:
         """Return texts privatized, counted, and charged to the caller where there is a ledger.
 
         Raises:
             Problem: a text is too long, the service is busy, or the caller's budget does not cover the texts.
         """
+        self.check_count("texts", texts)
         limit = self.limits.characters
-        size = 0
         for row, text in enumerate(texts):
-            length = len(text or "")
-            size += length + 1
-            if length > limit:
-                raise Problem(
-                    422, f"texts, item {row}: a text must have at most {limit:,} characters. Got {length:,}: split it."
-                )
-        lane = self._short if offer.is_quick and size <= MAX_SHORT_CHARACTERS else self._long
+            if len(text or "") > limit:
+                detail = f"a text must have at most {limit:,} characters. Got {len(text or ''):,}: split it."
+                raise Problem(422, f"texts, item {row}: {detail}")
+        size = sum(len(text or "") + 1 for text in texts)
+        lane = self.short if offer.is_quick and size <= MAX_SHORT_CHARACTERS else self.long
         try:
             released = await lane.privatize(offer, texts)
         except InputError as error:
             raise Problem(422, "texts: they cannot be privatized by this service's release.") from error
-        await self._charge(caller, offer.count_units(released))
+        units = sum(one.units for one in released)
+        # What was drawn and may not leave is forgotten.
+        if self.budgets is not None and units and not self.budgets.spend_paid(caller, units):
+            await asyncio.to_thread(self.budgets.pay, caller, units)
         offer.count(released, caller)
         return released
 
-    async def _charge(self, caller: str, units: int) -> None:
-        """Charge a caller for what was drawn and did not leave yet; where it may not leave, it is forgotten."""
-        if self.budgets is None or not units or self.budgets.spend_paid(caller, units):
-            return
-        await asyncio.to_thread(self.budgets.pay, caller, units)
+    def check_count(self, name: str, items: Sequence[object]) -> None:
+        """Raise `Problem` for a field of too many items."""
+        if len(items) > self.limits.texts:
+            detail = f"there must be at most {self.limits.texts:,}. Got {len(items):,}: send fewer at a time."
+            raise Problem(422, f"{name}: {detail}")
 
     async def compute(self, function: Callable[..., Result], *arguments: object) -> Result:
         """Return ``function(*arguments)``, computed beside the event loop, one such call at a time.
@@ -93,7 +172,7 @@ class Service:
         Raises:
             Problem: too many wait, or it takes too long.
         """
-        return await self._calls.call(function, *arguments)
+        return await self.calls.call(function, *arguments)
 
     def prepare_ladder(self, mechanism: str) -> dict[float, Offer | str | None]:
         """Return for each epsilon its offer, why there is none, or None; the next of those is computed meanwhile."""
@@ -101,49 +180,22 @@ class Service:
         for epsilon in self.catalogue.epsilons:
             choice = Choice(mechanism, epsilon)
             rungs[epsilon] = self.catalogue.get(choice) or self._unavailable.get(choice)
-        is_complete = all(rung is not None for rung in rungs.values())
-        if not is_complete and mechanism not in self._climbing:
-            self._climbing[mechanism] = asyncio.create_task(self._climb(mechanism))
+            if rungs[epsilon] is None and (self._climbing is None or self._climbing.done()):
+                self._climbing = asyncio.create_task(self._climb(choice))
         return rungs
 
-    async def _climb(self, mechanism: str) -> None:
-        """Prepare all offers of a mechanism, one after the other, on the thread for laws."""
-        try:
-            for epsilon in self.catalogue.epsilons:
-                choice = Choice(mechanism, epsilon)
-                if self.catalogue.get(choice) is None and choice not in self._unavailable:
-                    await self._prepare_for_ladder(choice)
-        finally:
-            del self._climbing[mechanism]
-
-    async def _prepare_for_ladder(self, choice: Choice) -> None:
-        while True:
-            try:
-                await self._prepare(choice)
-            except Problem as problem:
-                if problem.status == _BUSY:
-                    await asyncio.sleep(1)
-                    continue
-            return
-
-    def list_gauges(self) -> dict[str, int]:
-        """Return how much is going on, by name; bytes in whole megabytes, which hide the length of a text."""
-        return {
-            "open_requests": self.open_requests,
-            "pending_bytes": -(-self.pending_bytes // _SHOWN_BYTES) * _SHOWN_BYTES,
-            "waiting_short": len(self._short),
-            "waiting_long": len(self._long),
-            "waiting_computations": len(self._calls) + len(self._laws),
-        }
+    async def _climb(self, choice: Choice) -> None:
+        with contextlib.suppress(Problem):  # which whoever asks again is told
+            await self._prepare(choice)
 
     def close(self) -> None:
         """End the threads."""
-        for lane in (self._short, self._long, self._calls, self._laws):
+        for lane in (self.short, self.long, self.calls, self.laws):
             lane.close()
 
     async def _prepare(self, choice: Choice) -> Offer:
         try:
-            return await self._laws.call(self.catalogue.prepare, choice)
+            return await self.laws.call(self.catalogue.prepare, choice)
         except InputError as error:  # it speaks of mechanism, epsilon and space alone
             self._unavailable[choice] = str(error)
             raise Problem(422, str(error)) from None

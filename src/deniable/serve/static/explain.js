@@ -20,9 +20,9 @@ export async function explainWord(word, choice) {
 }
 
 /** Return how the word is read, where that is not as it stands. */
-function describeReading({ is_known: isKnown, read_as: readAs, hidden }) {
+function describeReading({ is_known: isKnown, read_as: readAs, hidden_class: hidden, class_size: size }) {
   if (hidden) {
-    const text = `It is hidden as one of ${hidden.class}, of which ${hidden.words.toLocaleString("en")} may come out: no output tells which it was.`;
+    const text = `It is hidden as one of ${hidden}, of which ${size.toLocaleString("en")} may come out: no output tells which it was.`;
     return [make("p", {}, text)];
   }
   return isKnown ? [] : [make("p", {}, "It is not in the vocabulary, and is read as the public word ", isolate(readAs), ".")];
@@ -46,8 +46,8 @@ function describeTable({ outputs, draws }) {
   return outputs.length === 1 ? `The only output${source}` : `The ${outputs.length} most likely outputs${source}`;
 }
 
-function drawOutput({ word, class: name, probability }, { read_as: readAs, hidden }, highest) {
-  const isSame = name ? name === hidden?.class : word === readAs;
+function drawOutput({ word, hidden_class: name, probability }, { read_as: readAs, hidden_class: hidden }, highest) {
+  const isSame = name ? name === hidden : word === readAs;
   const label = name ? [`any of ${name}`] : [isolate(word)];
   if (isSame && !name) label.push(" (as it was read)");
   return make(
@@ -71,13 +71,13 @@ function drawBar(share) {
   return picture;
 }
 
-function describeLaw({ kept, guessed, band, covering, hidden, attacker, outcomes, release }) {
-  const words = covering.words === 1 ? "1 word makes" : `${covering.words.toLocaleString("en")} words make`;
-  const guess = guessed === null ? "" : `It is guessed in ${formatPercent(guessed)} of draws (${band}). `;
+function describeLaw({ kept, guessed, band, covering, covered_share: share, hidden_class: hidden, attacker, outcomes, release }) {
+  const words = covering === 1 ? "1 word makes" : `${covering.toLocaleString("en")} words make`;
+  const guess = guessed === null ? "" : `It is guessed in ${formatPercent(guessed)} of draws${band ? ` (${band.name})` : ""}. `;
   const stays = hidden ? "" : `It stays as it is with probability ${formatPercent(kept)}. ${guess}`;
   const frequencies = outcomes ? `. By frequency: ${outcomes.by_frequency}` : "";
   return [
-    make("p", {}, `${stays}${words} up ${100 * covering.share} % of the outputs.`),
+    make("p", {}, `${stays}${words} up ${100 * share} % of the outputs.`),
     make("p", { class: "soft" }, `${release.mechanism} at epsilon ${release.epsilon}: ${attacker}${frequencies}.`),
   ];
 }

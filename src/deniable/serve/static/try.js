@@ -22,7 +22,7 @@ const EXAMPLE = `Dr. Okafor saw Mr. Lindqvist in Tampere on 3 March.
 The patient has tolerated the second cycle well, apart from nausea.
 Please write to the home address, not to the clinic.`;
 
-const POLL_SECONDS = 1.5;
+const POLL_SECONDS = 0.5;
 const PROTECTIVE_SHARE = 0.2;
 
 let options = {};
@@ -218,7 +218,9 @@ function takeBatch(texts, first) {
 
 async function requestBatch(texts, choice, signal) {
   if (!hasWords()) return post("v1/privatize", { texts }, signal);
-  return post("v1/privatize", { texts, ...choice, ...(options.shows_words ? { show: "words" } : {}) }, signal);
+  const characters = texts.reduce((sum, text) => sum + (text ?? "").length, 0);
+  const show = options.shows_words && characters <= BATCH_CHARACTERS ? { show: "words" } : {};
+  return post("v1/privatize", { texts, ...choice, ...show }, signal);
 }
 
 /** Return the pieces of a text; a text whose words cannot be told apart is one piece. */
