@@ -23,7 +23,7 @@ TEXTS = [
 NOTES = ["paris", None, "Great dog", "the the", ""]
 IDS = ["a1", "07", "b", "x9", "12"]
 PERSONS = ["p", "q", "p", "q", "r"]
-OPTIONS = ["--column", "text", "--column", "note", "--id", "id", "--key-file", "key", "--workers", "1"]
+OPTIONS = ["--column", "text", "--column", "note", "--id", "id", "--key", "key"]
 
 
 def hash_value(value):
@@ -101,7 +101,7 @@ def test_compiled_loops(place, privatize):
     """A text that is long enough for compiled loops, in a table of its own, and lines without ids."""
     words = np.random.default_rng(1).choice([*SPACE.words, "zork", "London", "don't", "caf\u00e9"], size=120_000)
     (place / "in.txt").write_text(f"{TEXTS[0]}\n\n{' '.join(words)}\n", "utf-8")
-    assert privatize("in.txt", "out.txt", "--test-seed", 3).code == 0
+    assert privatize("in.txt", "out.txt", "--key", "seed:3").code == 0
     assert hash_value(read_output(place / "out.txt", "txt")) == "18253f51814b28b7"
 
 

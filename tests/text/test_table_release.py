@@ -95,7 +95,9 @@ def test_keyed_noise_follows_the_record(name, rows, order, chunk, window, worker
     options = {"mechanism": LAWS[name], **BOTH}
     whole = by_id(release(table_of(rows), **options)[0])
     privatizer = dn.TextPrivatizer(LAWS[name], key=KEY)
-    assert {row[0]: privatizer.privatize(row[1], row[0]) for row in rows} == {key: row[0] for key, row in whole.items()}
+    assert {row[0]: privatizer.transform([row[1]], [row[0]])[0] for row in rows} == {
+        key: row[0] for key, row in whole.items()
+    }
     order.shuffle(rows)
     with buffers(chunk, window):
         assert by_id(release(table_of(rows), workers=workers, **options)[0]) == whole
@@ -130,6 +132,15 @@ def test_arrow_and_lists_agree():
     found = {kind: release(table_of(rows, kind=kind), kind=kind, **options) for kind in ("parquet", "jsonl")}
     assert by_id(found["parquet"][0], "parquet") == by_id(found["jsonl"][0], "jsonl")
     assert found["parquet"][2] == found["jsonl"][2]
+
+
+@pytest.mark.parametrize("kind", ["csv", "jsonl", "parquet"])
+def test_dropping_never_publishes(kind):
+    """A text of unknown words alone is dropped to nothing in every format, and no record is lost."""
+    rows = [("a", "secret", "zork"), ("b", "the", None)]
+    out = release(table_of(rows, kind=kind), kind=kind, key="seed:1", unknown="drop", **BOTH)[0]
+    assert by_id(out, kind)["a"] == ["", ""]
+    assert len(by_id(out, kind)) == 2
 
 
 @pytest.mark.parametrize("kind", ["csv", "tsv", "jsonl", "txt"])

@@ -66,11 +66,19 @@ class NotTractable(DeniableError):  # noqa: N818 - the name is part of the publi
     """No exact output law is known, or computing it would cost too much."""
 
 
+_NOTED_SIGNALS: list[int] = []
+
+
+def note_interruption(number: int) -> None:
+    """Remember that a signal ends the process: a compiler that it interrupts may swallow it, and fail by itself."""
+    _NOTED_SIGNALS.append(number)
+
+
 def is_interruption(error: BaseException | None) -> bool:
     """Return whether an error is a Ctrl-C, or began as one: compiled code, for one, makes a `SystemError` of it."""
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
-    return error is not None
+    return error is not None or bool(_NOTED_SIGNALS)
 
 
 def shorten_text(text: str, maximum: int = _MAX_SHOWN) -> str:

@@ -24,6 +24,8 @@ from deniable.core.errors import InputError
 KEY_BYTES = 32
 CHUNK_TOKENS = 1 << 15
 """Tokens of one record drawn at a time: it bounds memory and fixes the order of consumption."""
+_NEXT_BLOCKS = np.array([[0, 0], [1, 0], [2, 0], [3, 0]], dtype=np.uint64)
+"""Added to a counter, as low and high word: it and the three after it, but for the carry."""
 
 
 class SecretBytes(bytes):
@@ -148,11 +150,9 @@ class Streams:
     @functools.cached_property
     def _counters(self) -> npt.NDArray[np.uint64]:
         """(R, 8): four consecutive 128-bit counters per record, each as low and high word."""
-        low, high = np.frombuffer(b"".join(self.starts), dtype="<u8").reshape(-1, 2).T
-        out = np.empty((len(low), 4, 2), dtype=np.uint64)
-        for step in range(4):
-            out[:, step, 0] = low + np.uint64(step)
-            out[:, step, 1] = high + (out[:, step, 0] < low)
+        starts = np.frombuffer(b"".join(self.starts), dtype="<u8").reshape(-1, 1, 2)
+        out = starts + _NEXT_BLOCKS
+        out[:, :, 1] += out[:, :, 0] < starts[:, :, 0]
         return out.reshape(-1, 8)
 
     @functools.cached_property

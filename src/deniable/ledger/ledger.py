@@ -195,7 +195,7 @@ def _read_keys(ledger: Ledger, facts: LedgerFacts) -> LedgerKeys:
     if isinstance(key, KeyReference) and key.scheme == "file" and not Path(key.name).exists():
         raise InputError(
             f"The key of the ledger {ledger.shown_location} is not at {key.name!r}: name the file that was written "
-            "with it, with --key-file."
+            "with it, with --key-file (privatize: --key)."
         )
     keys = LedgerKeys(read_key(key))
     if keys.check != facts.key_check:

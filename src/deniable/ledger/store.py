@@ -305,5 +305,7 @@ def find_key_path(location: str, given_path: str | os.PathLike[str] | None) -> s
         InputError: a database, beside which nothing is.
     """
     if given_path is None and is_database_address(location):
-        raise InputError("A ledger in a database keeps its key elsewhere: name the file with --key-file.")
+        raise InputError(
+            "A ledger in a database keeps its key elsewhere: name the file with --key-file (privatize: --key)."
+        )
     return f"{location}.key" if given_path is None else os.fspath(given_path)

@@ -8,20 +8,23 @@ import dataclasses
 import itertools
 import sqlite3
 import weakref
+from collections import Counter
 from collections.abc import Sequence
-from typing import Literal, Protocol
+from typing import Any, Literal
 
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
 from deniable.core.errors import BudgetExceeded, InputError, PersonsMissing
-from deniable.text.batches import CellBatch, PrivatizedBatch, Tally
+from deniable.core.guarantees import Status
+from deniable.text.batches import CellBatch, Tally
+from deniable.text.certificate import encode_document_guarantee, format_total_loss
 from deniable.text.encoded import EncodedTexts
-from deniable.text.person_tally import PersonTally
 from deniable.text.release import Release
 from deniable.text.tables.layout import TableLayout
 from deniable.text.tables.rows import ReleasedRows, TextRows, measure_texts
+from deniable.words import WordMechanism
 
 _SETTINGS = "PRAGMA journal_mode = OFF; PRAGMA synchronous = OFF; PRAGMA cache_size = -65536;"
 """No transaction is ever undone, and 64 MB are kept in memory."""
@@ -58,20 +61,88 @@ class SeenIds:
         return next((first, number) for first, (_, number) in zip(firsts, rows, strict=True) if first != number)
 
 
+class PersonTally:
+    """Counts records and words of each person, for the owner of the table alone.
+
+    Words are drawn independently, so that all words of a person's records together are protected as one text of as many
+    words: the losses add up, and compose (see `deniable.words.composition`). A record that names no person is one of
+    its own. Memory grows with the number of persons that are named, not with that of records.
+    """
+
+    def __init__(self) -> None:
+        self._amounts: dict[str, list[int]] = {}  # words and records of each person
+        self._nameless = Counter[int]()
+
+    def add_records(self, persons: Sequence[str | None], lengths: Sequence[int]) -> None:
+        """Count records.
+
+        Args:
+            persons: (n,) whose they are; None where that is not known.
+            lengths: (n,) numbers of their words.
+        """
+        for person, words in zip(persons, lengths, strict=True):
+            if person is None:
+                self._nameless[words] += 1
+            else:
+                amounts = self._amounts.setdefault(person, [0, 0])
+                amounts[0] += words
+                amounts[1] += 1
+
+    @property
+    def person_count(self) -> int:
+        """Number of persons, and of records that name none."""
+        return len(self._amounts) + self._nameless.total()
+
+    def list_guarantees(self, mechanism: WordMechanism, status: Status) -> list[dict[str, Any]]:
+        """Return the guarantees of the median person (the lower one of two) and of the one with most words.
+
+        Each is about all words of the person's records against any other words in their places, and has the fields of
+        `deniable.text.certificate.encode_document_guarantee`, ``person`` and ``records``; none for no words.
+
+        Args:
+            mechanism: drew the words.
+            status: of the guarantee of a word, which no person's exceeds.
+        """
+        counts = Counter(map(tuple, self._amounts.values()))
+        counts.update({(words, 1): count for words, count in self._nameless.items()})
+        ranked = sorted(counts)
+        if not ranked:
+            return []
+        ranks = itertools.accumulate(counts[amounts] for amounts in ranked)
+        median = next(amounts for amounts, rank in zip(ranked, ranks, strict=True) if 2 * rank >= self.person_count)
+        chosen = {"median person": median, "person with most words": ranked[-1]}
+        return [
+            {"person": label, "records": records, **encode_document_guarantee(mechanism, words, status)}
+            for label, (words, records) in chosen.items()
+            if words
+        ]
+
+    def describe(self, mechanism: WordMechanism, status: Status) -> list[str]:
+        """Return lines for the owner only: number of persons, and what the release spends on them.
+
+        Args:
+            mechanism: drew the words.
+            status: of the guarantee of a word; nothing is said of persons where it is refuted.
+        """
+        nameless = self._nameless.total()
+        note = f", {nameless:,} record{'s' * (nameless != 1)} without one counted as one each" if nameless else ""
+        lines = [f"{self.person_count:,} person{'s' * (self.person_count != 1)}{note}"]
+        if status != "refuted":
+            lines += [
+                f"the {entry['person']}, {entry['records']:,} record{'s' * (entry['records'] != 1)}, "
+                f"{entry['words']:,} words: {format_total_loss(entry)}"
+                for entry in self.list_guarantees(mechanism, status)
+            ]
+        return [
+            f"for you only   {line}"
+            for line in (*lines, "these figures on persons depend on the private table: do not publish them")
+        ]
+
+
 OverBudget = Literal["refuse", "drop"]
 """What becomes of rows that a ledger's budget does not cover."""
 _MAX_SHOWN_CHARACTERS = 50
 """Characters of a record id that a message shows."""
-
-
-class ReleaseWatcher(Protocol):
-    """Sees what becomes of each row, for the owner of the texts; nothing of the release depends on it."""
-
-    def see_rows(self, cells: CellBatch, batch: PrivatizedBatch) -> None:
-        """Look at the released cells of rows, and at what became of them."""
-
-    def finish(self) -> None:
-        """Look at the end, before anything is written; an `InputError` leaves nothing."""
 
 
 @dataclasses.dataclass
@@ -205,10 +276,8 @@ class RowPrivatizer(TableReleaser):
     Args:
         layout: where the texts stand.
         release: how texts are released.
-        key: that noise is drawn with, where it is known; by default that of the release, or a fresh one for all rows.
         over_budget: see `TableReleaser`.
         workers: threads.
-        watcher: sees the rows.
 
     Raises:
         InputError: the key or the ledger cannot be read, or the layout names no column of persons for a ledger.
@@ -219,17 +288,14 @@ class RowPrivatizer(TableReleaser):
         layout: TableLayout,
         release: Release,
         *,
-        key: bytes | None = None,
         over_budget: OverBudget = "refuse",
         workers: int | None = None,
-        watcher: ReleaseWatcher | None = None,
     ) -> None:
         if release.ledger is not None:
             layout.check_charged_columns()
         super().__init__(layout, over_budget)
         self.tally, self.persons = Tally(), None if layout.person_column is None else PersonTally()
-        self._release, self._workers, self._watcher = release, workers, watcher
-        self._key = release.read_key() if key is None else key
+        self._release, self._workers, self._key = release, workers, release.read_key()
 
     def release_cells(self, cells: CellBatch, rows: TextRows) -> EncodedTexts:
         """Return the private texts of cells."""
@@ -242,6 +308,4 @@ class RowPrivatizer(TableReleaser):
             self.charges.known += int((np.diff(batch.offsets) > 0).sum()) - batch.charged
         if self.persons is not None:
             self.persons.add_records(rows.persons or [None] * len(rows), lengths.tolist())
-        if self._watcher is not None:
-            self._watcher.see_rows(cells, batch)
         return batch.new_texts

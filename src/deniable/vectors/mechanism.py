@@ -39,7 +39,7 @@ class VectorMechanism(abc.ABC):
 
     A mechanism is one file: a subclass that gives `claim`, `sensitivity`, `scale`, `worst_pair` and
     `_sample_rows`, `_exact_loss` where its loss is known, `noise`, `arithmetic` and `domain` where they
-    differ from those below, and one entry in `deniable.registry.vectors.VECTOR_MECHANISMS`.
+    differ from those below, and one entry in `deniable.registry.VECTOR_MECHANISMS`.
 
     Args:
         seed: for tests only: makes the draws of an instance repeatable, and its guarantee void.

@@ -50,7 +50,7 @@ class WordMechanism(abc.ABC):
     """A mechanism M: W -> W over a space, with epsilon per unit of the space's distance.
 
     A mechanism is one file: a subclass with a name, a `guarantee` and the law that `build_law` returns; and one row in
-    the registry `deniable.registry.word_mechanisms`. The law is what is drawn from, verified, explained and composed.
+    `deniable.registry`. The law is what is drawn from, verified, explained and composed.
 
     Args:
         space: the domain.

@@ -98,7 +98,7 @@ def test_a_table():
     """The declared column of ids is expected to tell rows apart; texts, and what is left out, are not copied."""
     lines = ["id,who,text,note,left,key,stars"]
     lines += [f"r{n},ann,{NOTES[n % 7]},{NOTES[n % 7]} {n},a secret remark {n},{n + 100},{n % 5}" for n in range(40)]
-    _, content = released("csv", "\n".join(lines).encode(), id_column="id", dropped=("left",))
+    _, content = released("csv", "\n".join(lines).encode(), id_column="id", copied=["who", "note", "key", "stars"])
     assert content.columns == ("id", "who", "note", "key", "stars")
     assert (content.texts, content.identifiers, content.is_selection) == (("note",), ("key",), True)
 

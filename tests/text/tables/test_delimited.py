@@ -286,11 +286,7 @@ def test_malformed(table, value):
         (b"id,text\n1,x\n", {"columns": ["text", "text"]}, "'text'"),
         (b"id,text\n1,x\n", {"columns": ["id"], "id_column": "id"}, "'id'"),
         (b"id,text\n1,x\n", {"columns": ["id"], "person_column": "id"}, "'id'"),
-        (b"id,text\n1,x\n", {"dropped": ["text"]}, "'text'"),
-        (b"id,text\n1,x\n", {"dropped": ["id"], "id_column": "id"}, "'id'"),
         (b"id,text\n1,x\n", {"copied": ["text"]}, "'text'"),
-        (b"id,text\n1,x\n", {"dropped": ["id"], "copied": []}, "--drop"),
-        (b"id,text\n1,x\n", {"dropped": ["nmae"]}, "'nmae'"),
         (b"id,text\n1,x\n", {"copied": ["nmae"]}, "'nmae'"),
         ((",".join(f"c{place}" for place in range(40))).encode(), {}, "'c29', ..."),
     ],
@@ -323,8 +319,8 @@ def test_large_tables():
 @pytest.mark.parametrize(
     ("options", "header", "row"),
     [
-        ({"dropped": ["b"]}, 'a,text,"c,d",e', '"x,1","the ""food""",,"last"'),
-        ({"dropped": ["a", "e"]}, 'text,b,"c,d"', '"the ""food""", 2 ,'),
+        ({"copied": ["a", "c,d", "e"]}, 'a,text,"c,d",e', '"x,1","the ""food""",,"last"'),
+        ({"copied": ["b", "c,d"]}, 'text,b,"c,d"', '"the ""food""", 2 ,'),
         ({"copied": []}, "text", '"the ""food"""'),
         ({"copied": ["e", "a"]}, "a,text,e", '"x,1","the ""food""","last"'),
         ({"copied": [], "id_column": "b"}, "text,b", '"the ""food""", 2 '),
@@ -342,9 +338,9 @@ def test_dropped_columns_go_and_every_other_byte_stays(options, header, row):
 
 def test_what_is_left_of_dropped_columns():
     """Columns of a dropped name go together; texts alone have as many records, and blank lines, which were none, go."""
-    assert rewritten("csv", b"a,text,a,b\n1,the,2,3\n", dropped=["a"]) == (b"text,b\nthe,3\n", ["b"])
+    assert rewritten("csv", b"a,text,a,b\n1,the,2,3\n", copied=["b"]) == (b"text,b\nthe,3\n", ["b"])
     data = b"a,text\n1,the\n\n2,\n3,food"
-    assert rewritten("csv", data, dropped=["a"]) == (b'text\nthe\n""\nfood', [])
+    assert rewritten("csv", data, copied=[]) == (b'text\nthe\n""\nfood', [])
 
 
 def test_new_columns_that_cannot_be():
@@ -355,7 +351,7 @@ def test_new_columns_that_cannot_be():
         extended("csv", b"text\n\xe9\n", lambda rows: [("✓", 1.0) for _ in range(len(rows))], encoding="cp1252")
 
 
-@pytest.mark.parametrize("options", [{}, {"dropped": ["who"]}, {"copied": []}])
+@pytest.mark.parametrize("options", [{}, {"copied": []}])
 def test_persons_are_read(options):
     """Whose a record is reaches the release also where the column is left out; an empty cell names nobody."""
     seen = []

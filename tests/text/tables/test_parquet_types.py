@@ -97,7 +97,8 @@ def test_values_stay(options):
     """Times as INT96 come out so, decimals as byte arrays, nested ones too, with equal values."""
     data = write(columns(MOMENT, None, MOMENT), **options)
     for dropped in ((), ("time", "small")):
-        out, _ = released("parquet", data, dropped=dropped)
+        copied = [column for column in columns().column_names if column not in ("text", *dropped)]
+        out, _ = released("parquet", data, copied=copied)
         assert read(out).drop_columns(["text"]).equals(read(data).drop_columns(["text", *dropped]))
         names = [column for column in columns().column_names if column not in dropped]
         kept = options if options == INT96 else {}

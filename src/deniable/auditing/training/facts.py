@@ -5,7 +5,7 @@ to the first batch with that record both runs have the same parameters, which is
 difference of both sums before the noise is exactly what one record does to the sum that the noise hides. If it is
 larger than the accounting assumes, the claim has no ground: this is a proof, and no number of runs could be as sure. An
 accountant of this package then recomputes epsilon for the scheme, the rate, the steps and the noise that were seen.
-Where these disagree with the plan in any other way (`deniable.auditing.training.agreement`), nothing is said of the
+Where these disagree with the plan in any other way (`deniable.auditing.training.batches`), nothing is said of the
 accounting. Batches of coins are looked at in some more runs, if one has few steps.
 
 What one record does to the sum of a step, exactly: two runs with one seed on neighbouring data.

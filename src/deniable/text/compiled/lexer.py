@@ -94,7 +94,9 @@ def take_pieces(data: ByteArray, starts: npt.NDArray[np.int32], ends: npt.NDArra
     bounds = np.column_stack([starts, ends]).ravel()
     count = max(len(bounds) - 1, 0)
     pieces = pa.Array.from_buffers(pa.binary(), count, [None, pa.py_buffer(bounds), pa.py_buffer(data)])
-    return pieces.take(pa.array(np.arange(0, count, 2, dtype=np.int32)))
+    places = np.arange(0, count, 2, dtype=np.int32)
+    # `pa.array` and `to_numpy` import pandas where it is installed, which takes a fifth of a second and 30 MB.
+    return pieces.take(pa.Array.from_buffers(pa.int32(), len(places), [None, pa.py_buffer(places)]))
 
 
 def _cut_runs(runs: pa.BinaryArray, grammar: Grammar) -> tuple[IntArray, npt.NDArray[np.int32], npt.NDArray[np.int32]]:
@@ -109,7 +111,7 @@ def _cut_runs(runs: pa.BinaryArray, grammar: Grammar) -> tuple[IntArray, npt.NDA
     run_of_word = np.searchsorted(run_starts, bounds[0::2], side="right") - 1
     starts, ends = (bounds[side::2] - run_starts[run_of_word].astype(np.int32) for side in (0, 1))
     word_counts = np.bincount(run_of_word, minlength=len(different))
-    entries = encoded.indices.to_numpy()
+    entries = np.from_dlpack(encoded.indices)
     counts = word_counts[entries]
     shift = np.cumsum(word_counts)[entries] - np.cumsum(counts)  # from a word's place here to that in the dictionary
     places = np.repeat(shift, counts) + np.arange(counts.sum())
@@ -193,15 +195,15 @@ class _CompiledTexts(LexedTexts):
 def lex_compiled(lexer: Lexer, texts: EncodedTexts, workers: int | None = None) -> LexedTexts:
     """Texts, split; see `deniable.text.compiled.lex_texts`."""
 
-    def find_words(texts: EncodedTexts) -> tuple[ScannedTexts, pa.BinaryArray]:
+    def find_words(texts: EncodedTexts) -> tuple[ScannedTexts, pa.DictionaryArray]:
         part = scan_texts(texts, lexer.space.grammar)
-        return part, take_pieces(part.data, part.starts, part.ends)
+        return part, take_pieces(part.data, part.starts, part.ends).dictionary_encode()
 
     with hide_progress():
         parts, words = zip(*parallel_map(find_words, texts.split(PART_BYTES), workers), strict=True)
-    spelled = pa.chunked_array(words).dictionary_encode().combine_chunks()
+    spelled = pa.chunked_array(words).unify_dictionaries().combine_chunks()
     spellings = EncodedTexts.of_arrow(spelled.dictionary.cast(pa.large_binary())).decode_all()
-    entries = spelled.indices.to_numpy()
+    entries = np.from_dlpack(spelled.indices)
     numbers, is_unknown = (facts[entries] for facts in lexer.number_spellings(spellings))
     patterns = None
     if lexer.case == "copy":

@@ -51,8 +51,8 @@ class JsonlTable(TextTable[JsonLine]):
             yield line
 
     def _remember_keys(self, line: JsonLine) -> None:
-        """Note which keys there are: many of them, and all that are to be dropped or copied."""
-        names, selection = self.copied.names, (*self.layout.dropped, *(self.layout.copied or ()))
+        """Note which keys there are: many of them, and all that are to be copied."""
+        names, selection = self.copied.names, self.layout.copied or ()
         for key, *_ in line.members:
             if key not in names and (len(names) < _MAX_REMEMBERED_KEYS or key in selection):
                 names.append(key)

@@ -7,8 +7,8 @@ from typing import Literal, TypeVar
 
 from deniable.core.errors import InputError
 
-MAX_BATCH_CHARACTERS = 8_000_000
-"""Characters released together: about 1.5 million words of prose, so that words share searches and memory is small."""
+MAX_BATCH_CHARACTERS = 4_000_000
+"""Characters released together: about 700,000 words of prose, so that words share searches and memory is small."""
 RECORD_OVERHEAD = 256
 """What a record counts beside its characters, so that many short ones do not fill the memory."""
 _MAX_SHOWN_COLUMNS = 30
@@ -25,15 +25,16 @@ Edit = tuple[int, int, str]
 
 
 def batch_records(records: Iterable[RecordT], size: Callable[[RecordT], int]) -> Iterator[list[RecordT]]:
-    """Yield the records in lists of about `MAX_BATCH_CHARACTERS` characters, the last one shorter."""
+    """Yield the records in lists of at most `MAX_BATCH_CHARACTERS` characters, or of one record that has more."""
     batch: list[RecordT] = []
     characters = 0
     for record in records:
-        batch.append(record)
-        characters += size(record) + RECORD_OVERHEAD
-        if characters > MAX_BATCH_CHARACTERS:
+        count = size(record) + RECORD_OVERHEAD
+        if batch and characters + count > MAX_BATCH_CHARACTERS:
             yield batch
             batch, characters = [], 0
+        batch.append(record)
+        characters += count
     if batch:
         yield batch
 
@@ -52,8 +53,7 @@ class TableLayout:
         encoding: of everything but parquet.
         replace_empty: whether an empty cell is written anew like any other, so that it does not show; else it stays
             byte for byte.
-        dropped: names of columns that the released table lacks.
-        copied: names of the columns that it has beside texts and ids; None for all but the dropped ones.
+        copied: names of the columns that the released table has beside texts and ids; None for all.
         person_column: name of the column that says whose record a row is, which is read for the owner alone; or None.
             Persons and record ids are read as identities, see `deniable.core.identity`.
         remarks: what its reader has to say to its owner alone.
@@ -65,7 +65,6 @@ class TableLayout:
     delimiter: str = ","
     encoding: str = "utf-8"
     replace_empty: bool = False
-    dropped: Sequence[str] = ()
     copied: Sequence[str] | None = None
     person_column: str | None = None
     quoting: Quoting | None = None
@@ -80,13 +79,11 @@ class TableLayout:
     @property
     def is_selection(self) -> bool:
         """Whether columns of the private table are left out."""
-        return bool(self.dropped) or self.copied is not None
+        return self.copied is not None
 
     def is_dropped(self, column: str) -> bool:
         """Return whether a column is left out."""
-        if column in self.columns or column == self.id_column:
-            return False
-        return column in self.dropped or (self.copied is not None and column not in self.copied)
+        return self.copied is not None and column not in (*self.columns, self.id_column, *self.copied)
 
     def list_other_columns(self, names: Iterable[str]) -> tuple[str, ...]:
         """Return the columns that are copied unchanged."""
@@ -109,31 +106,23 @@ class TableLayout:
         self.check_selection(names)
 
     def check_selection(self, names: Iterable[str]) -> None:
-        """Raise `InputError` where a column that is to be left out, or copied, is not there."""
+        """Raise `InputError` where a column that is to be copied is not there."""
         known_names = list(dict.fromkeys(names))
-        for column in (*self.dropped, *(self.copied or ())):
+        for column in self.copied or ():
             if column not in known_names:
                 raise InputError(
-                    f"{self.name} has no column {column!r} to {'drop' if column in self.dropped else 'copy'}. Its "
-                    f"columns: {format_column_names(known_names)}."
+                    f"{self.name} has no column {column!r} to copy. Its columns: {format_column_names(known_names)}."
                 )
 
     def check_text_columns(self) -> None:
         """Raise `InputError` where a column is named for two things at odds, or would be released twice."""
-        if self.dropped and self.copied is not None:
-            raise InputError("Name the columns to drop, or those to copy, not both: --drop or --columns.")
-        named = Counter([*self.columns, *{self.id_column, self.person_column, *self.dropped, *(self.copied or ())}])
+        named = Counter([*self.columns, *{self.id_column, self.person_column, *(self.copied or ())}])
         for name in self.columns:
             if named[name] > 1:
                 raise InputError(
-                    f"The text column {name!r} of {self.name} is released, and cannot also hold ids or persons, be "
-                    "dropped, or be copied: name it once."
+                    f"The text column {name!r} of {self.name} is released, and cannot also hold ids or persons, or be "
+                    "copied: name it once."
                 )
-        if self.id_column in self.dropped:
-            raise InputError(
-                f"The id column {self.id_column!r} of {self.name} cannot be dropped: the release names its records by "
-                "it."
-            )
 
     def check_charged_columns(self) -> None:
         """Raise `InputError` where a ledger could not tell whose texts these are."""

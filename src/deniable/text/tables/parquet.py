@@ -1,4 +1,4 @@
-"""Parquet, row group by row group; schema, row groups and compression are kept.
+"""Parquet, some thousand rows at a time; schema, row groups and compression are kept.
 
 What a file says about a released column beside its type is dropped, also where pandas and Spark say it: pandas, for
 one, notes how many distinct texts a category had. What it says of the rest is kept, and named; what Spark says of all
@@ -10,6 +10,7 @@ import contextlib
 import functools
 import itertools
 import json
+import operator
 from collections.abc import Iterable, Iterator, Sequence
 from typing import BinaryIO
 
@@ -30,15 +31,22 @@ from deniable.text.tables.layout import (
     check_new_columns,
     format_share,
 )
-from deniable.text.tables.rows import ReleasedRows, TextRows, measure_texts
+from deniable.text.tables.rows import ReleasedRows, TextRows
 
 _PANDAS = b"pandas"
 _SPARK = b"org.apache.spark.sql.parquet.row.metadata"
 _FIELD_ID = b"PARQUET:field_id"
+_BATCH_ROWS = 512
+"""Rows that are read at a time, at most."""
+_BUFFER_BYTES = 1 << 20
+"""Bytes of a column that are read at a time, about."""
+
+Piece = tuple[int, pa.Table]
+"""Rows of one row group, and its number."""
 
 
-class ParquetTable(Table[pa.Table, list[pa.Table]]):
-    """A file of row groups, of which small ones are released together.
+class ParquetTable(Table[Piece, list[Piece]]):
+    """A file of row groups, of which small ones are released together and large ones in parts.
 
     New columns are texts as strings and shares as doubles.
 
@@ -56,8 +64,8 @@ class ParquetTable(Table[pa.Table, list[pa.Table]]):
         self._kept_indices = [place for place, name in enumerate(schema.names) if not layout.is_dropped(name)]
         self.copied.names += [schema.names[place] for place in self._kept_indices]
 
-    def list_windows(self) -> Iterator[tuple[list[pa.Table], TextRows]]:
-        """Yield row groups that are released together, and their rows; ids and persons also of dropped columns."""
+    def list_windows(self) -> Iterator[tuple[list[Piece], TextRows]]:
+        """Yield what is released together, and its rows; ids and persons also of dropped columns."""
         layout, schema = self.layout, self._file.schema_arrow
         for column in layout.columns:
             data_type = schema.field(column).type
@@ -65,22 +73,21 @@ class ParquetTable(Table[pa.Table, list[pa.Table]]):
                 raise InputError(
                     f"The column {column!r} of {layout.name} holds {data_type}, not text: convert it to strings."
                 )
-        for groups in batch_records(self._read_groups(), self._measure_group):
-            yield (
-                groups,
-                arrow.extract_rows(pa.concat_tables([group.select(layout.read_columns) for group in groups]), layout),
-            )
 
-    def _read_groups(self) -> Iterator[pa.Table]:
-        for group in range(self._file.num_row_groups):
-            with _translate_runtime_errors():
-                table = self._file.read_row_group(group)
-            yield table
+        def measure(piece: Piece) -> int:
+            return int(piece[1].select(layout.columns).nbytes) + (len(piece[1]) - 1) * RECORD_OVERHEAD
 
-    def _measure_group(self, group: pa.Table) -> int:
-        """Return what the rows of a group count in a window, but for the overhead of one."""
-        texts = [arrow.read_texts(group, column) for column in self.layout.columns]
-        return sum(int(measure_texts(column).clip(0).sum()) for column in texts) + (len(group) - 1) * RECORD_OVERHEAD
+        for pieces in batch_records(self._read_pieces(), measure):
+            read = pa.concat_tables([table.select(layout.read_columns) for _, table in pieces])
+            yield pieces, arrow.extract_rows(read, layout)
+
+    def _read_pieces(self) -> Iterator[Piece]:
+        with _translate_runtime_errors():
+            for group in range(self._file.num_row_groups):
+                for batch in self._file.iter_batches(_BATCH_ROWS, row_groups=[group]):
+                    yield group, pa.Table.from_batches([batch])
+                if not self._file.metadata.row_group(group).num_rows:
+                    yield group, self._file.schema_arrow.empty_table()
 
     @functools.cached_property
     def _schema(self) -> pa.Schema:
@@ -93,42 +100,42 @@ class ParquetTable(Table[pa.Table, list[pa.Table]]):
         kinds = [pa.string() if kind is str else pa.float64() for kind in self.new_columns.values()]
         return pa.schema([*fields, *map(pa.field, self.new_columns, kinds)], metadata or None)
 
-    def render(self, pieces: list[pa.Table], released: ReleasedRows) -> list[pa.Table]:
-        """Return the columns of each group that are released, with new texts."""
-        schema, groups, first_row, first_text = self._schema, [], 0, 0
+    def render(self, pieces: list[Piece], released: ReleasedRows) -> list[Piece]:
+        """Return the columns that are released, with new texts."""
+        schema, rendered, first_row, first_text = self._schema, [], 0, 0
         columns = {
             name: arrow.convert_texts(texts, schema.field(name).type) for name, texts in released.columns.items()
         }
-        for group in pieces:
-            table, is_released = group.select(self._kept_indices), released.is_released[first_row:][: len(group)]
+        for group, private in pieces:
+            table, is_released = private.select(self._kept_indices), released.is_released[first_row:][: len(private)]
             if not is_released.all():
                 table = table.filter(pa.array(is_released))
             for name, texts in columns.items():
                 place = table.schema.get_field_index(name)
                 table = table.set_column(place, schema.field(name), texts.slice(first_text, len(table)))
-            first_row += len(group)
+            first_row += len(private)
             first_text += len(table)
             if self.copied.needs_rows:
                 self.copied.add_head(arrow.list_head(table))
-            groups.append(table)
-        return groups
+            rendered.append((group, table))
+        return rendered
 
-    def extend(self, pieces: list[pa.Table], new_cells: Sequence[NewCells]) -> list[pa.Table]:
-        """Return groups with new columns: shares of six digits, lone surrogates as escapes."""
-        cells, groups = iter(new_cells), []
-        for group in pieces:
-            table, rows = group, list(itertools.islice(cells, len(group)))
+    def extend(self, pieces: list[Piece], new_cells: Sequence[NewCells]) -> list[Piece]:
+        """Return pieces with new columns: shares of six digits, lone surrogates as escapes."""
+        cells, extended = iter(new_cells), []
+        for group, private in pieces:
+            table, rows = private, list(itertools.islice(cells, len(private)))
             for number, field in enumerate(list(self._schema)[-len(self.new_columns) :]):
                 values = [_convert_new_cell(row[number]) for row in rows]
                 table = table.append_column(field, pa.array(values, type=field.type))
-            groups.append(table)
-        return groups
+            extended.append((group, table))
+        return extended
 
-    def save(self, sink: BinaryIO, outputs: Iterable[list[pa.Table]]) -> None:
+    def save(self, sink: BinaryIO, outputs: Iterable[list[Piece]]) -> None:
         """Write the groups, each as one."""
-        groups = itertools.chain.from_iterable(outputs)
-        # The first group is read before its metadata: those of a damaged file can crash the reader.
-        first_group = list(itertools.islice(groups, 1))
+        pieces = itertools.chain.from_iterable(outputs)
+        # The first rows are read before the metadata of their group: those of a damaged file can crash the reader.
+        first_piece = list(itertools.islice(pieces, 1))
         with _translate_runtime_errors():
             compression = self._find_compression()
         leaves = map(self._file.schema.column, range(len(self._file.schema)))
@@ -139,7 +146,8 @@ class ParquetTable(Table[pa.Table, list[pa.Table]]):
             compression=compression,
             use_deprecated_int96_timestamps=has_int96,
         ) as out:
-            for table in itertools.chain(first_group, groups):
+            for _, parts in itertools.groupby(itertools.chain(first_piece, pieces), key=operator.itemgetter(0)):
+                table = pa.concat_tables([part for _, part in parts]).unify_dictionaries()
                 out.write_table(table, row_group_size=max(1, len(table)))
 
     def _find_compression(self) -> str | dict[str, str]:
@@ -190,7 +198,7 @@ def _open_file(stream: BinaryIO, name: str) -> pq.ParquetFile:
         pa.ArrowException, OSError: it is not a parquet file.
     """
     with _translate_runtime_errors():
-        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"))
+        file = pq.ParquetFile(pa.PythonFile(stream, mode="r"), buffer_size=_BUFFER_BYTES, pre_buffer=False)
         row_counts = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
         if sum(row_counts) != file.metadata.num_rows or min(row_counts, default=0) < 0:
             raise InputError(

@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.compute as pc
 
 from deniable.core.arrays import BoolArray, IntArray
+from deniable.text.encoded import EncodedTexts
 from deniable.text.tables.layout import NewCells, batch_records
 
 
@@ -101,5 +101,7 @@ def list_texts(column: pa.LargeStringArray) -> list[str | None]:
 
 def measure_texts(column: pa.LargeStringArray) -> IntArray:
     """Return the lengths (R,) of texts in bytes; -1 for null."""
-    lengths: IntArray = pc.fill_null(pc.binary_length(column), -1).to_numpy(zero_copy_only=False)
+    lengths: IntArray = np.diff(EncodedTexts.of_arrow(column).offsets)
+    if column.null_count:
+        lengths[column.is_null().to_numpy(zero_copy_only=False)] = -1
     return lengths
