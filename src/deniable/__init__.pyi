@@ -13,8 +13,8 @@ from .auditing.training.observation import TrainingStep as TrainingStep
 from .auditing.verification import verify as verify
 from .checking.certificate_check import CertificateCheck as CertificateCheck
 from .checking.certificate_check import check_certificate as check_certificate
+from .checking.document import FieldCheck as FieldCheck
 from .checking.document import parse_certificate as parse_certificate
-from .checking.fields import FieldCheck as FieldCheck
 from .core.errors import BudgetExceeded as BudgetExceeded
 from .core.errors import DeniableError as DeniableError
 from .core.errors import InputError as InputError
@@ -27,13 +27,16 @@ from .engines.opacus import OpacusWatch as OpacusWatch
 from .engines.sklearn import TextPrivatizer as TextPrivatizer
 from .ledger.ledger import Ledger as Ledger
 from .ledger.ledger import create_ledger as create_ledger
+from .persons.collection import PublicTexts as PublicTexts
+from .persons.options import ClassifierOptions as ClassifierOptions
+from .persons.options import SynthesisOptions as SynthesisOptions
 from .persons.release import SyntheticRelease as SyntheticRelease
 from .persons.release import synthesize as synthesize
 from .published.adept.mechanism import ADePT as ADePT
 from .published.dptext.mechanism import DPText as DPText
-from .registry.methods import rewriting_method as rewriting_method
-from .registry.word_mechanisms import *
-from .registry.words import mechanism as mechanism
+from .published.truncated_gumbel.mechanism import TruncatedGumbel as TruncatedGumbel
+from .registry import mechanism as mechanism
+from .registry import rewriting_method as rewriting_method
 from .space.metrics import Metric as Metric
 from .space.space import Space as Space
 from .space.word_classes import WordClass as WordClass
@@ -48,9 +51,13 @@ from .vectors.gaussian import Gaussian as Gaussian
 from .vectors.laplace import Laplace as Laplace
 from .vectors.mechanism import VectorMechanism as VectorMechanism
 from .words import laws as laws
+from .words.calibrated_exponential import CalibratedExponential as CalibratedExponential
 from .words.mechanism import WordMechanism as WordMechanism
 from .words.mechanism import recovery as recovery
+from .words.multivariate_laplace import MultivariateLaplace as MultivariateLaplace
 from .words.prior import Prior as Prior
 from .words.prior import read_prior as read_prior
+from .words.tem import TEM as TEM
+from .words.tight_exponential import TightExponential as TightExponential
 
 __version__: str

@@ -90,26 +90,29 @@ def make_images(count=24, test=12, shape=(16, 16), **changes):
 
 REVIEWS = [*draw_rows(200)]
 CORPUS = [f"{row[0]} {MORE_WORDS[number % 14]}" for number, row in enumerate(REVIEWS[:30])]
-SPAN = {"id": "a1", "start": 13, "end": 19, "kind": "CITY"}
+CITY = [13, 19, "CITY"]
 NPY = b"\x93NUMPY"
+
+
+def label_row(row, *spans):
+    """Return the labelled spans of a row."""
+    return {"row": row, "entities": spans}
 
 
 def list_spans():
     """Return files of labelled spans by their names."""
     spans = {
-        "good": [SPAN],
-        "rows": [{"row": 1, "start": 0, "end": 4, "kind": "PET"}],
         "none": [],
-        "beyond": [SPAN, {**SPAN, "start": 90, "end": 95}],
-        "empty": [SPAN, {**SPAN, "start": 20, "end": 20}],
-        "text_start": [SPAN, {**SPAN, "start": "1"}],
-        "overlap": [SPAN, SPAN],
-        "nobody": [SPAN, {**SPAN, "id": "nobody"}],
-        "column": [{**SPAN, "column": "nothing"}],
-        "kind": [{**SPAN, "kind": None}],
-        "row": [{"row": 4, "start": 0, "end": 3, "kind": "P"}],
-        "null": [{"row": 1, "start": 0, "end": 3, "kind": "P"}],
-        "one": [{"id": 1, "start": 0, "end": 3, "kind": "P"}],
+        "beyond": [label_row(0, CITY, [90, 95, "CITY"])],
+        "empty": [label_row(0, CITY, [20, 20, "CITY"])],
+        "text_start": [label_row(0, CITY, ["1", 19, "CITY"])],
+        "again": [label_row(0, CITY), label_row(0, CITY)],
+        "nobody": [label_row("nobody", CITY)],
+        "column": [{**label_row(0, CITY), "column": "nothing"}],
+        "text": [{**label_row(0, CITY), "text": "The food, in Paris, was great"}],
+        "kind": [label_row(0, [13, 19, None])],
+        "row": [label_row(4, [0, 3, "P"])],
+        "null": [label_row(1, [0, 3, "P"])],
     }
     files = {f"spans_{name}.jsonl": "".join(json.dumps(line) + "\n" for line in found) for name, found in spans.items()}
     return files | {"spans_latin.jsonl": b'{"row": 0, "kind": "\xe9"}\n', "spans_broken.jsonl": '{"row": 0\n'}

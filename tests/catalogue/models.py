@@ -21,11 +21,9 @@ def make_models(folder):
     model = dn.images.fit_image_model(plain, images, plain.choose_options(steps=1, width=0.1), seed=1)
     dn.images.save_model(model, folder / "image.pt")
     dn.images.save_model(dn.images.smooth_image_model(model, 0.1), folder / "noisy.pt")
-    small = dn.rewriting.RewriterOptions(latent=8, hidden=12, embedding=6, epochs=1)
+    small = dn.rewriting.RewriterOptions(latent=8, hidden=12, embedding=6, epochs=1, max_tokens=12)
     corpus = [row[0] for row in REVIEWS[:30]]
-    dn.texts.save_model(
-        dn.rewriting.fit_rewriter(corpus[:27], corpus[27:], small, limit=12, seed=1), folder / "rewriter.pt"
-    )
+    dn.texts.save_model(dn.rewriting.fit_rewriter(corpus[:27], corpus[27:], small, seed=1), folder / "rewriter.pt")
     whole = (folder / "text.pt").read_bytes()
     half = len(whole) // 2
     (folder / "cut.pt").write_bytes(whole[:half])

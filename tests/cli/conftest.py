@@ -46,8 +46,8 @@ def privatize(call):
 @pytest.fixture(scope="session")
 def rewriter(tmp_path_factory):
     """Return the file of a model that rewrites texts of up to 12 tokens, trained for a moment."""
-    options = dn.rewriting.RewriterOptions(latent=8, hidden=12, embedding=6, epochs=1)
-    model = dn.rewriting.fit_rewriter(REQUESTS * 3, REQUESTS, options, limit=12, seed=3)
+    options = dn.rewriting.RewriterOptions(latent=8, hidden=12, embedding=6, epochs=1, max_tokens=12)
+    model = dn.rewriting.fit_rewriter(REQUESTS * 3, REQUESTS, options, seed=3)
     path = tmp_path_factory.mktemp("rewriter") / "model.pt"
     dn.texts.save_model(model, path)
     return path.read_bytes()

@@ -63,12 +63,6 @@ class TestPrivatize:
         assert [row[0] for row in read_rows((place / "out.csv").read_bytes())] == ["id", "1", "2", "3"]
         assert spent(ledger, "ann") == 18
 
-    @pytest.mark.usefixtures("ledger")
-    def test_labels_of_words(self, privatize, place):
-        """Where rows may be left out labelled words are counted, as those of a list."""
-        (place / "words.txt").write_text("cat\n")
-        assert privatize("--over-budget", "drop", "--entities", "words.txt").code == 0
-
 
 class TestRewrite:
     """``deniable rewrite --ledger``: each text pays, in every run."""
@@ -129,19 +123,31 @@ class TestRewrite:
 
 
 class TestPersons:
-    """``deniable synthesize`` and ``train text``: each person of the collection pays once a run."""
+    """``deniable synthesize`` and ``train private-text``: each person of the collection pays once a run."""
 
     @pytest.fixture
     def collection(self, place):
         rows = [(*row, f"p{number // 3}") for number, row in enumerate(lines(600))]
         write(place / "private.csv", rows, ("text", "label", "person"))
         write(place / "test.csv", [row[:2] for row in rows[:9]])
-        classes = ("--label", "label", "--classes", "bad,good", "--person", "person", "--ledger", "l.db")
-        return (*classes, "--records", "200", "--delta", "1e-7", "--test", "test.csv")
+        columns = ("--label", "label", "--person", "person", "--ledger", "l.db")
+        return (*columns, "--records", "200", "--delta", "1e-7", "--test", "test.csv")
 
     def test_synthesize(self, call, place, collection, ledger):
         """All persons are charged the divergences of the whole budget, deltas of a selection with them."""
-        command = ("synthesize", "private.csv", *collection, "--rows", "20", "-o", "o.csv", "--force", "--epsilon")
+        classes = ("--domain", "label=bad,good")
+        command = (
+            "synthesize",
+            "private.csv",
+            *collection,
+            *classes,
+            "--rows",
+            "20",
+            "-o",
+            "o.csv",
+            "--force",
+            "--epsilon",
+        )
         assert call(*command, "8").code == 0
         totals = list(ledger.list_totals())
         assert len(totals) == 200
@@ -152,9 +158,9 @@ class TestPersons:
         assert call(*command, "18").code == 1
         assert call(*command, "18", "--over-budget", "drop").code == 2
 
-    def test_train_text(self, call, place, collection, ledger):
+    def test_train_private_text(self, call, place, collection, ledger):
         """A private classifier is charged, its card says so, and the check of the card knows it."""
-        command = ("train", "text", "private.csv", "--kind", "dp-linear", *collection, "-o", "m.pt")
+        command = ("train", "private-text", "private.csv", "--classes", "bad,good", *collection, "-o", "m.pt")
         assert call(*command, "--epsilon", "8", "--over-budget", "drop").code == 0
         assert len(list(ledger.list_totals())) == 200
         card = json.loads((place / "m.pt.card.json").read_text("utf-8"))

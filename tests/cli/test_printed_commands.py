@@ -1,6 +1,19 @@
 """Commands that other commands print."""
 
-from deniable.cli.printed_commands import find_free_path
+from deniable.cli.printed_commands import find_free_path, format_command_line
+from tests.commands import build_command_line
+
+
+def test_options_of_a_file(tmp_path):
+    """A command line has the options of a file of options, and a flag only where it is true."""
+    for flag, shown in (("true", " --force"), ("false", "")):
+        (tmp_path / "run.toml").write_text(f'limit = 60\nforce = {flag}\noutput = "page.html"\n')
+        arguments = ["in.csv", "--config", str(tmp_path / "run.toml")]
+        context = build_command_line().commands["measure"].make_context("measure", arguments)
+        line = format_command_line(context, "measure")
+        assert sorted(line.split(" --")) == sorted(
+            f"deniable measure in.csv --limit 60{shown} --output page.html".split(" --")
+        )
 
 
 def test_free_paths(tmp_path):

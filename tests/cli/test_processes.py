@@ -73,6 +73,19 @@ deniable.cli.main.main = lambda: print(signal.getsignal(signal.SIGHUP) is signal
 from deniable.cli.start import run
 run()
 """
+COMPILED = """
+import contextlib, os, signal, time
+import deniable.cli.main as module
+from deniable.cli.process import run_command
+from deniable.cli.start import run
+def compile():
+    with contextlib.suppress(KeyboardInterrupt):
+        os.kill(os.getpid(), signal.SIGTERM)
+        time.sleep(600)
+    raise RuntimeError("no compiled object")
+module.main = lambda: run_command(compile)
+run()
+"""
 SWALLOWED = """
 import os, signal, time
 import deniable.cli.main as module
@@ -170,11 +183,16 @@ def test_an_interruption_that_a_library_swallows(place):
     assert finish(start([sys.executable, "-c", SWALLOWED], place)) == (2, "", INTERRUPTED)
 
 
+def test_an_interruption_that_a_compiler_swallows(place):
+    """Where the code that a signal interrupts fails with an error of its own, the signal is what is told."""
+    assert finish(start([sys.executable, "-c", COMPILED], place)) == (2, "", INTERRUPTED)
+
+
 @deep
 def test_between_pipes(place):
     """A key may come through a pipe, which gives it once, and a table from one to another: as from and to files."""
     (place / "k").write_bytes(bytes(range(32)))
-    command = f"{PROGRAM} privatize {BASIC} --id id --key-file"
+    command = f"{PROGRAM} privatize {BASIC} --id id --key"
     piped = f"cat in.csv | {command} <(cat k) - --format csv -o - --certificate c.json | cat"
     done = run_shell(f"{command} k in.csv -o a.csv && {piped}", place, stdout=subprocess.PIPE)
     assert done.returncode == 0

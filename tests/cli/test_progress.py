@@ -8,6 +8,7 @@ import time
 import pytest
 
 from deniable.cli import progress
+from deniable.core.parallel import expect_passes, get_progress_reporter
 from tests.messages import select_messages
 
 
@@ -23,7 +24,6 @@ def clock(monkeypatch):
     """Return a function that lets seconds pass on the clock of progress, and on no other."""
     now = [100.0]
     monkeypatch.setattr(progress, "read_clock", lambda: now[0])
-    monkeypatch.setattr(progress._PlainLines, "last_time", now[0])
     monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
 
     def let_pass(seconds):
@@ -41,7 +41,7 @@ def terminal(monkeypatch):
         monkeypatch.setattr(sys, "stderr", stream)
         monkeypatch.setenv("COLUMNS", "80")
         monkeypatch.setenv("TERM", kind)
-        monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.001)
+        monkeypatch.setattr(progress, "_REFRESH_SECONDS", 0.01)
         return stream
 
     return open_terminal
@@ -55,86 +55,79 @@ def wait_until(condition):
         time.sleep(0.001)
 
 
+def describe():
+    """Return the line about what is shown."""
+    return progress._SHOWN_WORK[-1].describe()
+
+
 @pytest.fixture
-def passes(clock, monkeypatch):
-    """Return work in passes, a function that reports to it after some seconds, and one that plans passes to come."""
-    ahead = [None]
-    monkeypatch.setattr(progress, "count_passes_ahead", lambda: ahead[0])
-    work = progress._Passes("tuning")
+def passes(clock):
+    """Return a function that reports to work in passes after some seconds, while passes are still to come."""
+    with progress.show_passes("tuning"):
 
-    def report(seconds, done, total=10):
-        clock(seconds)
-        work.report(done, total)
-        return work.describe()
+        def report(seconds, done, total=10, ahead=None):
+            clock(seconds)
+            if ahead is None:
+                get_progress_reporter()(done, total)
+            else:
+                with expect_passes(ahead):
+                    get_progress_reporter()(done, total)
+            return describe()
 
-    return work, report, lambda count: ahead.__setitem__(0, count)
+        yield report
 
 
 def test_a_pass_alone(passes):
     """A pass says its share and, once two seconds are measured, what is left of it at the speed so far."""
-    work, report, _ = passes
-    assert work.describe() == "tuning: 1 s so far"
-    report(0, 0)
-    assert report(1, 1) == "tuning: pass 1, 10 % of it"
-    assert report(3, 2) == "tuning: pass 1, 20 % of it, about 16 s left of this pass"
+    assert describe() == "tuning: 1 s so far"
+    passes(0, 0)
+    assert passes(1, 1) == "tuning: pass 1, 10 % of it"
+    assert passes(3, 2) == "tuning: pass 1, 20 % of it, about 16 s left"
 
 
 def test_planned_passes(passes):
     """Where the work says how many passes are to come there is a total, and the time left is that of all of them."""
-    _, report, plan = passes
-    plan(3)
-    report(0, 0)
-    assert report(4, 4) == "tuning: pass 1 of about 4, 40 % of it, about 36 s left"
-    report(6, 10)
-    plan(0)
-    assert report(0, 0) == "tuning: pass 2 of 2, 0 % of it, about 10 s left"
-    assert report(10, 5) == "tuning: pass 2 of 2, 50 % of it, about 10 s left"
-    assert report(0, 10) == "tuning: pass 2 of 2, 100 % of it"
+    passes(0, 0, ahead=3)
+    assert passes(4, 4, ahead=3) == "tuning: pass 1 of about 4, 40 % of it, about 36 s left"
+    passes(6, 10, ahead=3)
+    assert passes(0, 0, ahead=0) == "tuning: pass 2 of 2, 0 % of it, about 10 s left"
+    assert passes(10, 5, ahead=0) == "tuning: pass 2 of 2, 50 % of it, about 7 s left"
+    assert passes(0, 10, ahead=0) == "tuning: pass 2 of 2, 100 % of it"
 
 
 def test_work_that_stalls(passes, clock):
-    """While nothing is done the time left grows: the speed is that of the time that has passed, not of the past."""
-    work, report, _ = passes
-    report(0, 0)
-    assert report(5, 5).endswith("about 5 s left of this pass")
+    """While nothing is done the time left grows: the speed is that of the time that has passed."""
+    passes(0, 0)
+    assert passes(5, 5).endswith("about 5 s left")
     clock(15.0)
-    assert work.describe().endswith("about 20 s left of this pass")
-
-
-def test_a_speed_that_changes(passes):
-    """A pass that becomes slow is judged by its last minute."""
-    _, report, _ = passes
-    report(0, 0, 1000)
-    for done in range(100, 600, 100):
-        report(1, done, 1000)
-    for done in range(501, 571):
-        said = report(2, done, 1000)
-    assert "about 14 min left" in said
+    assert describe().endswith("about 20 s left")
 
 
 def test_passes_of_one_item_are_not_counted(passes):
     """A pass of one item, which has nothing to show, leaves the line and the numbers as they are."""
-    _, report, _ = passes
     for _ in range(3):
-        report(0, 0, 1)
-        report(0, 1, 1)
-    assert report(1, 0, 2) == "tuning: pass 1, 0 % of it"
+        passes(0, 0, 1)
+        passes(0, 1, 1)
+    assert passes(1, 0, 2) == "tuning: pass 1, 0 % of it"
 
 
-def test_steps_and_bytes(clock):
+def test_steps_and_bytes(clock, capsys):
     """Steps have a number and a note, a resumed run counts its own; of an input there is the share that was read."""
-    steps = progress.Steps("training", "step", lambda _: "")
-    reading, pipe = progress._Bytes("privatizing", 30_000_000), progress._Bytes("privatizing", None)
-    assert steps.describe() == "training: 1 s so far"
-    steps.update(1001, 3001, "loss 2.5")
-    assert steps.describe() == "training: step 1,001 of 3,001, loss 2.5"
-    clock(10.0)
-    steps.update(1101, 3001, "loss 2.4")
-    assert steps.describe() == "training: step 1,101 of 3,001, loss 2.4, about 3 min left"
-    for work in (reading, pipe):
-        work.advance(10_000_000)
-    assert reading.describe() == "privatizing: 10.0 of 30.0 MB read, about 20 s left"
-    assert pipe.describe() == "privatizing: 10.0 MB read, 10 s so far"
+    with progress.show_steps("training", advise=lambda seconds: f"advice at {seconds:.0f} s") as steps:
+        assert describe() == "training: 1 s so far"
+        steps.update(1001, 3001, "loss 2.5")
+        assert describe() == "training: step 1,001 of 3,001, loss 2.5"
+        for done in (1101, 1201):
+            clock(10.0)
+            steps.update(done, 3001, "loss 2.4")
+        assert describe() == "training: step 1,201 of 3,001, loss 2.4, about 3 min left"
+    assert capsys.readouterr().err == "advice at 190 s\ntraining: step 1,201 of 3,001, loss 2.4\n"
+    for size, line in ((30_000_000, "10.0 of 30.0 MB read, about 40 s left"), (None, "10.0 MB read, 10 s so far")):
+        with progress.show_bytes_read("privatizing", size) as advance:
+            advance(5_000_000)
+            clock(10.0)
+            advance(5_000_000)
+            assert describe() == f"privatizing: {line}"
 
 
 @pytest.mark.parametrize(
@@ -144,24 +137,6 @@ def test_steps_and_bytes(clock):
 def test_durations(seconds, text):
     """Durations are in words, and no more exact than an estimate is."""
     assert progress.format_duration(seconds) == text
-
-
-def test_lines_on_a_pipe(clock, capsys):
-    """Without a terminal there is at most a line every ten seconds, also over many short parts; advice comes once."""
-    steps = progress.Steps("training", "step", lambda seconds: f"advice at {seconds:.0f} s")
-    lines = progress._PlainLines(steps)
-    printed = []
-    for second in range(1, 41):
-        clock(1.0)
-        steps.update(second, 101, "loss 1")
-        lines.show()
-        printed.append(capsys.readouterr().err.splitlines())
-    assert [second for second, said in enumerate(printed, 1) if said] == [10, 20, 30, 40]
-    assert [len(said) for said in printed if said] == [2, 1, 1, 1]
-    for part in range(5):
-        clock(4.0)
-        progress._PlainLines(progress._Passes(f"part {part}")).show()
-    assert capsys.readouterr().err == "part 2: 1 s so far\n"
 
 
 def test_silent_work_is_shown_too(clock, capsys):
@@ -182,56 +157,54 @@ def test_silent_work_is_shown_too(clock, capsys):
             clock(100.0)
             time.sleep(0.05)
             assert count_lines() == 2
-            progress._PlainLines.last_time = progress.read_clock()
     assert "".join(errors) == "working: 12 s so far\nreading: 11 s so far\n"
 
 
 def test_short_work_is_silent(clock, capsys):
     """Work of less than ten seconds prints nothing on a pipe, and leaves no thread."""
-    with progress.show_passes("verifying"):
+    with progress.watch_command(), progress.show_passes("verifying"):
         clock(9.9)
+        time.sleep(0.01)
     assert capsys.readouterr() == ("", "")
     assert not [thread for thread in threading.enumerate() if thread.name == "progress"]
 
 
 def test_one_line_in_a_terminal(terminal):
-    """In a terminal one line is rewritten in place, no wider than it, and wiped at the end, also where work fails."""
+    """In a terminal one line is rewritten in place, that of the innermost work, and wiped when work ends or fails."""
     screen = terminal()
 
     def fail():
-        with progress.show_passes("verifying " + "x" * 200):
-            wait_until(lambda: screen.getvalue().count("\r") >= 3)
+        with progress.show_passes("verifying"), progress.show_steps("counting", "word") as steps:
+            steps.update(3, 10, "ok")
+            wait_until(lambda: "counting" in screen.getvalue())
             raise LookupError
 
     with pytest.raises(LookupError):
         fail()
     written = screen.getvalue()
-    assert "\n" not in written
-    lines = written.split("\r\033[K")
-    assert lines[0] == lines[-1] == ""
-    assert {len(line) for line in lines[1:-1]} == {79}
+    assert written.endswith("\033[2K")
+    assert "word 3 of 10, ok" in written
+    assert progress._SHOWN_WORK == []
 
 
 def test_a_dumb_terminal_gets_plain_lines(clock, terminal):
     """A terminal that knows no control sequences, as an editor's, is sent none."""
     stream = terminal("dumb")
-    with progress.show_passes("tuning"):
-        clock(11.0)
-        wait_until(stream.getvalue)
-    assert stream.getvalue() == "tuning: 11 s so far\n"
+    with progress.watch_command(), progress.show_passes("tuning"):
+        wait_until(lambda: clock(11.0) or stream.getvalue())
+    assert stream.getvalue().startswith("tuning: ")
+    assert "\033" not in stream.getvalue()
 
 
 def test_messages_are_told_from_progress(passes):
     """The tests leave out every line of progress, at each of its stages, and keep a message beside it."""
-    work, report, plan = passes
-    reading = progress._Bytes("privatizing", 300)
-    lines = [work.describe()]
+    lines = [describe()]
     for ahead in (None, 1, 0):
-        plan(ahead)
-        for done in range(4):
-            lines.append(report(3, done, 3))
-            reading.advance(20)
-            lines.append(reading.describe())
+        lines += [passes(3, done, 3, ahead) for done in range(4)]
+    with progress.show_bytes_read("privatizing", 300) as advance:
+        for _ in range(3):
+            advance(20)
+            lines.append(describe())
     messages = "deniable: interrupted.\nwrote a.csv and b.csv\n"
     assert len(set(lines)) > 6
     assert select_messages("\n".join(lines) + "\n" + messages) == messages

@@ -10,13 +10,8 @@ import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
-from deniable.cli.tables import (
-    OUTPUT_FORMATS,
-    TableOptions,
-    encode_rows,
-    parse_output_format,
-    read_table_columns,
-)
+from deniable.cli.rows import Roles, read_table
+from deniable.cli.tables import OUTPUT_FORMATS, TableOptions, encode_rows, parse_output_format
 from tests.refusals import refuses
 
 ODD = [
@@ -43,7 +38,7 @@ def read_back(data, kind):
         path = Path(folder) / f"t.{kind}"
         path.write_bytes(data)
         quoting = "standard" if kind in ("csv", "tsv") else None
-        return read_table_columns(str(path), ["text"], TableOptions(None, None, "utf-8", quoting))["text"]
+        return read_table(str(path), TableOptions(None, None, "utf-8", quoting), Roles()).columns["text"]
 
 
 @pytest.mark.parametrize("kind", OUTPUT_FORMATS)
@@ -91,19 +86,19 @@ def test_a_label_that_swallows_rows(tmp_path):
     """Commands that only read a table refuse one whose rows a quote swallows, and read all rows without quotes."""
     path = tmp_path / "in.tsv"
     path.write_text(SWALLOWED)
-    for names in (["text"], ["text", "label"]):
+    labelled = Roles(label="label")
+    for roles in (Roles(), labelled):
         with refuses("line 2"):
-            read_table_columns(str(path), names, TableOptions())
-    columns = read_table_columns(str(path), ["text", "label"], TableOptions(quoting="none"))
-    assert columns["label"] == ['"a', "b", 'b"']
-    merged = read_table_columns(str(path), ["text", "label"], TableOptions(quoting="standard"))
-    assert len(merged["text"]) == 1
+            read_table(str(path), TableOptions(), roles)
+    rows = read_table(str(path), TableOptions(quoting="none"), labelled)
+    assert rows.columns["label"] == ['"a', "b", 'b"']
+    assert len(read_table(str(path), TableOptions(quoting="standard"), labelled)) == 1
 
 
 def test_swallowed_rows_are_named(tmp_path, capsys):
     """Where quotes seem to be meant all the same, the owner is told of cells that look like rows."""
     path = tmp_path / "in.csv"
     path.write_text('text,n\n"a, b",1\n"c, d",2\n"e,3\nf",4\n')
-    assert len(read_table_columns(str(path), ["text"], TableOptions())["text"]) == 3
+    assert len(read_table(str(path), TableOptions(), Roles())) == 3
     assert "warning (for you only): " in (said := capsys.readouterr().err)
     assert "line 4: the first of 1 quoted cells with lines that would be rows without quotes" in said

@@ -2,50 +2,60 @@
 
 import dataclasses
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from deniable.cli.choices import OverBudgetHandling
-from deniable.cli.owner_remarks import warn_owner
-from deniable.cli.private_tables import PrivateTable
-from deniable.cli.usable_rows import describe_rows, format_row_count, format_row_numbers
+from deniable.cli.commandline import option
+from deniable.cli.rows import format_row_count, format_row_numbers
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.ledger import Ledger
-    from deniable.persons.budget import Budget
     from deniable.text.row_release import ChargeCounts
+
+LedgerArgument = Annotated[
+    str, typer.Argument(metavar="WHERE", help="File of the ledger, or postgresql://user@host/database.")
+]
+LedgerKeyOption = Annotated[
+    Path | None,
+    typer.Option(
+        "--key-file", help="Key of the ledger.", rich_help_panel="Output", metavar="FILE", show_default="WHERE.key"
+    ),
+]
 
 
 @dataclasses.dataclass(frozen=True)
 class LedgerChoice:
-    """The ledger of a run, as the options say.
+    """Privacy.
 
     Attributes:
-        location: path or address; None for no ledger.
-        key_file: of its key; None for the one beside it.
-        over_budget: what becomes of rows that its budget does not cover.
+        ledger: ledger to charge before the release; requires --person.
+        key_file: key of the ledger.
+        over_budget: what to do with rows the ledger's budget does not cover.
+
+    Raises:
+        InputError: what means nothing without a ledger.
     """
 
-    location: str | None = None
-    key_file: Path | None = None
-    over_budget: OverBudgetHandling = OverBudgetHandling.REFUSE
+    ledger: str | None = dataclasses.field(default=None, metadata=option(metavar="WHERE"))
+    key_file: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE", show_default="WHERE.key"))
+    over_budget: Literal["refuse", "drop"] = "refuse"
 
     def __post_init__(self) -> None:
-        """Raise `InputError` for options that mean nothing without a ledger."""
-        if self.location is None and (self.key_file is not None or self.over_budget is not OverBudgetHandling.REFUSE):
-            option = "--over-budget" if self.key_file is None else "--key-file"
-            raise InputError(f"{option} is for --ledger: name the ledger too, or leave it out.")
+        """Refuse what means nothing without a ledger."""
+        if self.ledger is None and (self.key_file is not None or self.over_budget != "refuse"):
+            name = "--over-budget" if self.key_file is None else "--key-file"
+            raise InputError(f"{name} is for --ledger: name the ledger too, or leave it out.")
 
     @property
     def drops_rows(self) -> bool:
         """Whether rows that no budget covers are left out."""
-        return self.location is not None and self.over_budget is OverBudgetHandling.DROP
+        return self.ledger is not None and self.over_budget == "drop"
 
     def list_files(self) -> list[str]:
         """Return the files of the ledger, which no output may be."""
-        return [] if self.location is None else list_ledger_files(self.location, self.key_file)
+        return [] if self.ledger is None else list_ledger_files(self.ledger, self.key_file)
 
     def open(self) -> "Ledger | None":
         """Return the ledger of persons, which can be reached and whose key fits; None for none.
@@ -55,9 +65,9 @@ class LedgerChoice:
         """
         from deniable.ledger.store import CALLER
 
-        if self.location is None:
+        if self.ledger is None:
             return None
-        ledger = open_ledger(self.location, self.key_file)
+        ledger = open_ledger(self.ledger, self.key_file)
         if ledger.facts.unit == CALLER:
             raise InputError(
                 f"The ledger {ledger.shown_location} counts for the callers of a service, and not for persons: make "
@@ -65,39 +75,12 @@ class LedgerChoice:
             )
         return ledger
 
-    def require_persons(self, column: str | None, format_name: str | None = None) -> None:
-        """Raise `InputError` where there is a ledger and no column of persons, or none that a format could have."""
-        if self.location is not None and format_name == "txt":
+    def require_persons(self, column: str | None) -> None:
+        """Raise `InputError` where there is a ledger and no column of persons."""
+        if self.ledger is not None and column is None:
             raise InputError(
-                "--ledger needs a column of persons, and a txt file has none: leave it out, or give a csv, tsv, jsonl "
-                "or parquet."
+                "--ledger counts what persons spend: name their column with --person (a txt file has none)."
             )
-        if self.location is not None and column is None:
-            raise InputError("--ledger counts what persons spend: name their column with --person.")
-
-
-def charge_table(
-    table: PrivateTable, choice: LedgerChoice, budget: "Budget", mechanism: str
-) -> tuple[PrivateTable, list[str]]:
-    """Charge the persons of a table; return the rows that are covered, and what a certificate says of that.
-
-    Raises:
-        InputError: the ledger cannot be used, or covers no row.
-        BudgetExceeded: it does not cover the persons of some rows, and these are not to be left out.
-    """
-    from deniable.persons.charging import charge_persons
-    from deniable.text.release_certificate import list_ledger_steps
-
-    ledger = choice.open()
-    if ledger is None or table.persons is None:
-        return table, []
-    left_out = charge_persons(ledger, budget, mechanism, table.persons, drops=choice.drops_rows)
-    rows = [row for row, person in enumerate(table.persons) if person not in left_out]
-    others = [table.rows[row] for row, person in enumerate(table.persons) if person in left_out]
-    warn_owner(describe_rows("the private table", others, "left out, which the ledger's budget does not cover"))
-    if not rows:
-        raise InputError(f"The ledger's budget covers no row of the table: it allows {ledger.facts.describe_caps()}.")
-    return table.take(rows), list_ledger_steps(ledger.facts.describe_caps(), drops_rows=choice.drops_rows)
 
 
 def open_ledger(location: str, key_file: Path | None) -> "Ledger":
@@ -127,13 +110,11 @@ def report_charges(counts: "ChargeCounts") -> None:
     typer.echo(f"for you only   {line}", err=True)
     nameless = set(counts.nameless_rows)
     uncovered_rows = [row for row in counts.left_out_rows if row not in nameless]
-    _report_left_out(uncovered_rows, "the budget does not cover")
-    names = "name" if len(counts.nameless_rows) > 1 else "names"
-    _report_left_out(counts.nameless_rows, f"{names} no person")
-
-
-def _report_left_out(rows: list[int], reason: str) -> None:
-    """Say which rows were left out, and why; nothing for no rows."""
-    if rows:
-        line = f"{format_row_count(rows)} left out, which {reason}: {format_row_numbers(rows)}"
-        typer.echo(f"for you only   {line}", err=True)
+    names = "name" if len(nameless) > 1 else "names"
+    for rows, reason in (
+        (uncovered_rows, "the budget does not cover"),
+        (counts.nameless_rows, f"{names} no person"),
+    ):
+        if rows:
+            line = f"{format_row_count(rows)} left out, which {reason}: {format_row_numbers(rows)}"
+            typer.echo(f"for you only   {line}", err=True)

@@ -1,9 +1,9 @@
 """Commands whose options are the fields of dataclasses: each option is stated once, where its value is used.
 
-A command is a function. A parameter that is a frozen dataclass becomes one option for each of its fields: the option is
-named after the field, its help is the text of the field in the docstring's section ``Attributes:``, its panel is the
-first line of that docstring, and what `__post_init__` refuses is refused. Two dataclasses that have a field of one name
-get one value. A parameter of any other type is declared as Typer has it.
+A command is a function. A parameter that is a frozen dataclass becomes one option for each of its fields: the option
+is named after the field, its help is the text of the field in the docstring's section ``Attributes:``, its panel is
+the first line of the docstring of the class that declares it, and what `__post_init__` refuses is refused. Two
+dataclasses that have a field of one name get one value. A parameter of any other type is declared as Typer has it.
 """
 
 import dataclasses
@@ -17,12 +17,9 @@ from typing import Annotated, Any, Literal
 
 import typer
 
-from deniable.cli.memory import check_address_space
-from deniable.core.errors import InputError
+from deniable.cli.process import check_address_space
+from deniable.core.errors import InputError, shorten_text
 
-EXIT_REFUTED = 1
-"""A claim is refuted, or a budget exceeded."""
-EXIT_COULD_NOT_RUN = 2
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
 
 _METADATA = "deniable.cli"
@@ -43,7 +40,7 @@ def option(
         panel: title of the group of options, where it is not that of the dataclass.
         settings: further settings of `typer.Option`, such as ``metavar``, ``min`` or ``show_default``.
     """
-    return {_METADATA: {"names": names, "choices": choices, "rich_help_panel": panel, **settings}}
+    return {_METADATA: {"names": names, "choices": choices, "panel": panel, **settings}}
 
 
 def make_group(help_text: str) -> typer.Typer:
@@ -99,7 +96,9 @@ def _make_options(kind: type[Any]) -> list[inspect.Parameter]:
     """The options of a dataclass, as parameters of a function that Typer reads."""
     texts = _read_field_texts(kind)
     types = typing.get_type_hints(kind)
-    title = inspect.cleandoc(kind.__doc__ or "").partition("\n")[0].rstrip(".")
+    titles: dict[str, str] = {}
+    for base in reversed(kind.__mro__):
+        titles |= dict.fromkeys(inspect.get_annotations(base), (base.__doc__ or "").partition("\n")[0].rstrip("."))
     parameters = []
     for field in dataclasses.fields(kind):
         if not field.init:
@@ -108,9 +107,9 @@ def _make_options(kind: type[Any]) -> list[inspect.Parameter]:
         names = settings.pop("names", ()) or [f"--{field.name.strip('_').replace('_', '-')}"]
         choices, annotation = settings.pop("choices", None), types[field.name]
         if choices is not None:
-            listed = Literal[tuple(choices)]  # type: ignore[valid-type]
+            listed = Literal[tuple(map(str, choices))]  # type: ignore[valid-type]
             annotation = listed | None if None in typing.get_args(annotation) or field.default is None else listed
-        panel = settings.pop("rich_help_panel", None) or title
+        panel = settings.pop("panel", None) or titles[field.name]
         help_text = texts.get(field.name, "")
         if choices is not None and "metavar" in settings:  # which help shows in their place
             help_text = f"{help_text.rstrip('.')}: {', '.join(choices[:-1])} or {choices[-1]}."
@@ -165,9 +164,25 @@ def _read_config(context: typer.Context, path: Path | None) -> Path | None:
         parameter = named.get(name)
         if parameter is None or parameter.name is None:
             raise InputError(f"{str(path)!r} has an option {name!r} that {context.command_path} lacks: see its --help.")
-        defaults[parameter.name] = value
+        if parameter.name in defaults:
+            raise InputError(f"{str(path)!r} has the option {name!r} under another name too: give it once.")
+        defaults[parameter.name] = _read_config_value(path, name, value, parameter)
     context.default_map = {**(context.default_map or {}), **defaults}
     return path
+
+
+def _read_config_value(path: Path, name: str, value: object, parameter: Any) -> object:  # noqa: ANN401 - of Typer
+    """The value of an option in a file, a list where the option may be given more than once.
+
+    Raises:
+        InputError: it is of a kind that the option cannot have, which would be read as something else: true as 1.
+    """
+    expected, kinds = ("true or false", (bool,)) if parameter.is_flag else ("a text or a number", (str, int, float))
+    values = value if parameter.multiple and isinstance(value, list) else [value]
+    if all(isinstance(one, kinds) and isinstance(one, bool) == parameter.is_flag for one in values):
+        return values if parameter.multiple else value
+    expected += ", or a list of these" if parameter.multiple else ""
+    raise InputError(f"The option {name!r} in {str(path)!r} must be {expected}. Got {shorten_text(repr(value))}.")
 
 
 _CONFIG = inspect.Parameter(
@@ -186,6 +201,15 @@ _CONFIG = inspect.Parameter(
         ),
     ],
 )
+
+
+def select_given_fields(context: typer.Context, options: object) -> dict[str, Any]:
+    """The fields of a dataclass of options that a user gave, and their values."""
+    return {
+        field.name: getattr(options, field.name)
+        for field in dataclasses.fields(options)  # type: ignore[arg-type]
+        if (source := context.get_parameter_source(field.name)) and source.name in ("COMMANDLINE", "DEFAULT_MAP")
+    }
 
 
 def list_given_options(context: typer.Context) -> dict[str, Any]:

@@ -3,28 +3,16 @@
 import contextlib
 import sys
 from collections.abc import Callable, Sequence
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 from deniable.cli.callables import import_callable
-from deniable.cli.options import DATA_PANEL, make_option
 from deniable.cli.owner_remarks import warn_owner
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
     from deniable.core.arrays import IntArray
-    from deniable.measure.entities.labelling import LabelledTexts
-    from deniable.measure.entities.sources import EntitySource
+    from deniable.measure.entities.sources import EntitySource, LabelledTexts
     from deniable.text.escapes import Escapes
-
-EntitiesOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL,
-        "--entities",
-        "Names to count in the output: .jsonl, .txt or PKG.MOD:DETECTOR.",
-        metavar="SOURCE",
-    ),
-]
 
 
 def find_entity_file(argument: str | None) -> str | None:
@@ -40,25 +28,9 @@ def find_entity_file(argument: str | None) -> str | None:
     return argument
 
 
-def open_entity_source(argument: str) -> "EntitySource":
-    """Return what ``--entities`` names.
-
-    Raises:
-        InputError: a file that cannot be used, or a detector that cannot be imported.
-    """
-    from deniable.measure.entities.sources import DetectedEntities
-    from deniable.measure.entities.span_files import read_entity_file
-
-    path = find_entity_file(argument)
-    if path is not None:
-        return read_entity_file(path)
-    return DetectedEntities(_redirect_prints(import_callable(argument)), argument)
-
-
 def label_measured_texts(
     argument: str | None,
     texts: Sequence[str | None],
-    record_ids: Sequence[str | None] | None,
     column: str,
     *,
     escapes: "Escapes | None",
@@ -69,12 +41,16 @@ def label_measured_texts(
     Raises:
         InputError: they cannot be found, or there are none in the rows that are measured.
     """
-    from deniable.measure.entities.labelling import label_table
+    from deniable.measure.entities.sources import DetectedEntities, label_table, read_entity_file
 
     if argument is None:
         return None
-    source = open_entity_source(argument)
-    labelled_texts = label_table(source, texts, record_ids, column, escapes=escapes, rows=rows)
+    source: EntitySource
+    if (path := find_entity_file(argument)) is not None:
+        source = read_entity_file(path)
+    else:
+        source = DetectedEntities(_redirect_prints(import_callable(argument)), argument)
+    labelled_texts = label_table(source, texts, column, escapes=escapes, rows=rows)
     warn_owner(source.remarks)
     if not any(labelled_texts[row] for row in rows.tolist()):
         raise InputError(

@@ -9,10 +9,11 @@ import secrets
 from collections import deque
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
 import typer
 
+from deniable.cli.commandline import option
 from deniable.cli.progress import Steps
 from deniable.core.errors import DeniableError, InputError, is_interruption
 
@@ -23,7 +24,6 @@ if TYPE_CHECKING:
 
 HELD_OUT_SHARE = 0.1
 """Share of the texts that is held out for tests where no test table is given."""
-_OUT_OF_MEMORY_MESSAGES = ("can't allocate memory", "not enough memory", "out of memory")
 _AVERAGED_LOSSES = 100
 """Steps whose mean loss is shown."""
 _COMPANION_ENDINGS = (".card.json", ".card.txt", ".owner.json")
@@ -32,32 +32,30 @@ Model = TypeVar("Model")
 
 @dataclasses.dataclass(frozen=True)
 class ModelOutput:
-    """Where a trained model goes.
+    """Output.
 
     Attributes:
-        path: of the model; its card and the owner's file go next to it.
-        force: overwrite what exists, and the checkpoint of another run.
-        checkpoint_every: training steps between two checkpoints.
+        output: model file; its card and the owner's file go next to it.
+        force: overwrite existing output files.
     """
 
-    path: Path
-    force: bool
-    checkpoint_every: int
+    output: Path = dataclasses.field(metadata=option("--output", "-o", metavar="FILE"))
+    force: bool = False
 
     def check(self, *read_paths: str | Path | None) -> None:
         """Raise `InputError` now, not after hours, if a file cannot be written or would overwrite what is read."""
         from deniable.core.files import PIPE, check_outputs
 
-        if str(self.path) == PIPE or self.path.suffix.lower() in {".gz", ".zst"}:
+        if str(self.output) == PIPE or self.output.suffix.lower() in {".gz", ".zst"}:
             raise InputError(
-                f"The output {str(self.path)!r} must be a file, not compressed: name it, for example, trained.model."
+                f"The output {str(self.output)!r} must be a file, not compressed: name it, for example, trained.model."
             )
-        check_outputs(self.paths, read_paths, force=self.force, intermediates=[f"{self.path}.checkpoint"])
+        check_outputs(self.paths, read_paths, force=self.force, intermediates=[f"{self.output}.checkpoint"])
 
     @property
     def paths(self) -> list[str]:
         """The model, its card as JSON and as text, and the owner's file."""
-        return [f"{self.path}{ending}" for ending in ("", *_COMPANION_ENDINGS)]
+        return [f"{self.output}{ending}" for ending in ("", *_COMPANION_ENDINGS)]
 
     def write(self, files: "ModelFiles") -> None:
         """Write all files of a model, whole or not at all."""
@@ -74,6 +72,18 @@ class ModelOutput:
         with open_outputs(*reversed(self.paths), force=self.force, owner_only=self.paths[-1:]) as streams:
             for stream, content in zip(streams, reversed(contents), strict=True):
                 stream.write(content)
+
+
+@dataclasses.dataclass(frozen=True)
+class ResumableOutput(ModelOutput):
+    """Output.
+
+    Attributes:
+        force: overwrite files, and the checkpoint of another run.
+        checkpoint_every: training steps between two checkpoints.
+    """
+
+    checkpoint_every: int = dataclasses.field(default=20, metadata=option(min=1, metavar="STEPS"))
 
 
 @dataclasses.dataclass(frozen=True)
@@ -96,8 +106,7 @@ class ModelFiles:
 
 
 def train_and_write(
-    output: ModelOutput,
-    parameters: dict[str, Any],
+    output: ResumableOutput,
     fit: "Callable[[Checkpoint], Model]",
     describe: Callable[[Model], ModelFiles],
 ) -> None:
@@ -105,15 +114,16 @@ def train_and_write(
 
     Args:
         output: where the model goes.
-        parameters: what the run is a function of: a checkpoint with others is refused.
         fit: trains the model, or resumes from a checkpoint.
         describe: makes the files of the trained model.
     """
     from deniable.learning.loop import Checkpoint
 
-    checkpoint = Checkpoint(Path(f"{output.path}.checkpoint"), parameters, output.checkpoint_every)
-    _announce_resumption(checkpoint, force=output.force)
-    with translate_memory_errors(), _explain_resumption(checkpoint):
+    path = Path(f"{output.output}.checkpoint")
+    checkpoint = Checkpoint(
+        path, output.checkpoint_every, output.force, lambda: typer.echo(f"resuming from {path}", err=True)
+    )
+    with _explain_resumption(checkpoint):
         files = describe(fit(checkpoint))
         output.write(files)
     checkpoint.remove()
@@ -135,34 +145,19 @@ def commit_to_data(data_fingerprint: str) -> dict[str, str]:
     return {"commitment": digest, "fingerprint": data_fingerprint, "key": key.hex()}
 
 
+def refuse_pipes(*paths: Path | None) -> None:
+    """Raise `InputError` for a table that a resumed run could not read again."""
+    from deniable.core.files import PIPE
+
+    if PIPE in map(str, paths):
+        raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
+
+
 def check_torch() -> None:
     """Raise `InputError` where the extra is missing."""
     for name in ("torch", "dp_accounting"):
         if importlib.util.find_spec(name) is None:
             raise InputError(f"Models need {name}, which is missing: install deniable[train].")
-
-
-@contextlib.contextmanager
-def translate_memory_errors() -> Iterator[None]:
-    """Raise `MemoryError` where torch finds no memory, for which it has no error of its own."""
-    try:
-        yield
-    except RuntimeError as error:
-        if any(message in str(error) for message in _OUT_OF_MEMORY_MESSAGES):
-            raise MemoryError from None
-        raise
-
-
-def _announce_resumption(checkpoint: "Checkpoint", *, force: bool) -> None:
-    """Say that a run is resumed, if there is a checkpoint of it; remove one of another run where ``force`` is set."""
-    try:
-        checkpoint.load_key(b"")
-    except InputError:
-        if not force:
-            raise
-        checkpoint.remove()
-    if checkpoint.path.exists():
-        typer.echo(f"resuming from {checkpoint.path}", err=True)
 
 
 @contextlib.contextmanager

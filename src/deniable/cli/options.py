@@ -1,29 +1,22 @@
-"""Options that several commands share, each with one meaning, and exit codes. Nothing heavy is loaded.
+"""Options that several commands share, each with one meaning. Nothing heavy is loaded.
 
 What is read is an argument, and what is written is an option. ``--epsilon`` and ``--delta`` are the budget of what a
 command releases or verifies; the epsilon of a mechanism that smooths, augments or attacks is ``--mechanism-epsilon``.
 ``--seed`` repeats results; where a public seed would end the privacy of the output it is called ``--test-seed``.
 """
 
+import contextlib
 import dataclasses
-import difflib
-import enum
-from collections.abc import Mapping, Sequence
+import os
+from collections.abc import Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, Literal
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from deniable.cli.choices import (
-    CaseHandling,
-    EscapesName,
-    MechanismName,
-    MetricName,
-    OverBudgetHandling,
-    UnknownWordHandling,
-)
 from deniable.cli.commandline import option
-from deniable.core.errors import check_positive
+from deniable.core.errors import InputError, check_positive
+from deniable.registry import WORD_MECHANISMS
 
 if TYPE_CHECKING:
     from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
@@ -32,34 +25,14 @@ if TYPE_CHECKING:
     from deniable.words import WordMechanism
     from deniable.words.prior import Prior
 
-TableFormatName = Literal["csv", "tsv", "jsonl", "parquet", "txt"]
-QuotingName = Literal["standard", "none"]
-
-PRIVACY_PANEL, MODEL_PANEL, TRAINING_PANEL, DATA_PANEL = "Privacy", "Model", "Training", "Data"
-WORDS_PANEL, TABLE_PANEL, OUTPUT_PANEL = "Words and their vectors", "Table format", "Output"
-ATTACK_WORDS_PANEL, CLAIM_PANEL, SAMPLING_PANEL = "Words that an attack may use", "Claim", "Sampling"
-BLACK_BOX_PANEL, CERTIFICATION_PANEL = "Black box", "Certification"
+MECHANISM_NAMES = ("auto", *WORD_MECHANISMS)
+METRIC_NAMES = ("steps", "euclidean", "manhattan", "chebyshev", "angular")
+"""Distances between words: those of `deniable.space.metrics.METRICS`, which would load numba."""
+HIDE_DEFAULT = "names,places,numbers"
 
 _PIPE_HELP = 'also compressed as .gz or .zst; "-" reads standard input.'
 _SHOWN_NAMES = 10
 """Names that a message lists."""
-
-
-def list_choices(choices: type[enum.StrEnum]) -> str:
-    """Return all choices for a help text: "a, b or c"."""
-    *first_names, last_name = [choice.value for choice in choices]
-    return f"{', '.join(first_names)} or {last_name}"
-
-
-def get_choice(choice: enum.StrEnum | None) -> str | None:
-    """Return the name that was chosen, as plain text that a model file can hold; None for no choice."""
-    return None if choice is None else choice.value
-
-
-def suggest_name(name: str, known_names: Sequence[str]) -> str:
-    """Return "Did you mean 'tem'?" for a name close to a known one; nothing for any other."""
-    close_matches = difflib.get_close_matches(name.lower(), known_names, n=1)
-    return f"Did you mean {close_matches[0]!r}?" if close_matches else ""
 
 
 def format_names(names: Sequence[str]) -> str:
@@ -68,36 +41,18 @@ def format_names(names: Sequence[str]) -> str:
     return shown_names if len(names) <= _SHOWN_NAMES else f"{shown_names} and {len(names) - _SHOWN_NAMES:,} more"
 
 
-def select_given(options: Mapping[str, object]) -> dict[str, object]:
-    """Return the options that were given."""
-    return {name: value for name, value in options.items() if value is not None}
+def read_word_list(path: Path | None) -> list[str]:
+    """Return the words of a file, one a line, blank lines left out; nothing for None."""
+    if path is None:
+        return []
+    try:
+        return [word.strip() for word in path.read_text(encoding="utf-8-sig").splitlines() if word.strip()]
+    except UnicodeDecodeError:
+        raise InputError(f"The list {str(path)!r} is not UTF-8: convert it.") from None
+    except OSError as error:
+        raise InputError(f"The list {str(path)!r} cannot be read: {error.strerror}.") from None
 
 
-def read_optional_signing_key(path: Path | None) -> "Ed25519PrivateKey | None":
-    """Return the key of ``--sign-key``; None where it was not given.
-
-    Raises:
-        InputError: the file holds none.
-    """
-    from deniable.core.signatures import read_signing_key
-
-    return None if path is None else read_signing_key(path)
-
-
-def make_option(panel: str, *names_and_help: str, default_text: str | bool = True, **settings: Any) -> Any:  # noqa: ANN401
-    """Return an option of typer.
-
-    Args:
-        panel: title of the group of options that help shows it in.
-        names_and_help: its names, then its help.
-        default_text: what help shows as the default, where that is not the value itself.
-        settings: further settings of `typer.Option`.
-    """
-    *names, help_text = names_and_help
-    return typer.Option(*names, help=help_text, rich_help_panel=panel, show_default=default_text, **settings)
-
-
-# What is read.
 TableArgument = Annotated[
     str, typer.Argument(metavar="INPUT", help=f"Table to read: csv, tsv, jsonl, parquet or txt, {_PIPE_HELP}")
 ]
@@ -111,255 +66,18 @@ ImagesArgument = Annotated[
     Path,
     typer.Argument(
         metavar="DATA",
-        help="Images: .npz with x_train, y_train, x_test and y_test; a folder or archive of train/CLASS/*.png and "
-        "test/CLASS/*.png; or a folder of IDX files.",
+        help="Images: .npz with x_train, y_train, x_test and y_test; or a folder of train/CLASS/*.png and "
+        "test/CLASS/*.png.",
     ),
 ]
 TextModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train text.", show_default=False)
 ]
 
-# The budget of a release, and its mechanism.
-EpsilonOption = Annotated[
-    float,
-    make_option(PRIVACY_PANEL, "--epsilon", "Privacy budget per word and unit of distance."),
+ForceOption = Annotated[
+    bool, typer.Option("--force", help="Overwrite existing output files.", rich_help_panel="Output")
 ]
-MechanismOption = Annotated[
-    MechanismName,
-    make_option(
-        PRIVACY_PANEL,
-        "--mechanism",
-        f"Word mechanism: {list_choices(MechanismName)}. auto: tight where it is fast and keeps more words, otherwise "
-        "calibrated.",
-        metavar="MECHANISM",
-    ),
-]
-UnknownOption = Annotated[
-    UnknownWordHandling,
-    make_option(PRIVACY_PANEL, "--unknown", "Unknown words: draw one in their place, mask or drop them."),
-]
-CaseOption = Annotated[
-    CaseHandling,
-    make_option(PRIVACY_PANEL, "--case", "Letter case; copy reveals the text's capitals."),
-]
-KeepOption = Annotated[
-    Path | None,
-    make_option(PRIVACY_PANEL, "--keep", "Public words, one a line, that are never changed.", metavar="FILE"),
-]
-ChosenFromDataOption = Annotated[
-    bool,
-    make_option(
-        PRIVACY_PANEL,
-        "--chosen-from-data",
-        "Record that epsilon was chosen from this input.",
-    ),
-]
-TestSeedOption = Annotated[
-    int | None,
-    make_option(PRIVACY_PANEL, "--test-seed", "Public seed, for tests: output is NOT private."),
-]
-
-# Columns of a table, and how it is written.
-TextColumnsOption = Annotated[
-    list[str] | None,
-    make_option(
-        DATA_PANEL,
-        "--column",
-        "-c",
-        "Name of a column with text; may be given more than once.",
-        metavar="COLUMN",
-        default_text="text",
-    ),
-]
-TextColumnOption = Annotated[
-    str, make_option(DATA_PANEL, "--column", "-c", "Name of the column with text.", metavar="COLUMN")
-]
-RecordIdOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL, "--id", "Name of the column with unique record ids.", metavar="COLUMN", default_text="row number"
-    ),
-]
-UnescapeOption = Annotated[
-    EscapesName | None,
-    make_option(
-        DATA_PANEL,
-        "--unescape",
-        "Decode HTML entities such as &#039; before words are read.",
-    ),
-]
-DropOption = Annotated[
-    list[str] | None,
-    make_option(
-        DATA_PANEL,
-        "--drop",
-        "Column to leave out; may be given more than once.",
-        metavar="COLUMN",
-    ),
-]
-CopiedColumnsOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL,
-        "--columns",
-        'Names of the only columns to copy beside texts and ids, separated by commas; "" for none.',
-        metavar="COLUMN,...",
-        default_text="all but the dropped ones",
-    ),
-]
-LabelOption = Annotated[
-    str, make_option(DATA_PANEL, "--label", "Name of the column with the class of each text.", metavar="COLUMN")
-]
-PremiseOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL,
-        "--premise",
-        "Column of the first text of a pair; never changed.",
-        metavar="COLUMN",
-    ),
-]
-RowLimitOption = Annotated[
-    int | None,
-    make_option(
-        DATA_PANEL,
-        "--limit",
-        "Maximum number of rows to use (the first ones).",
-        min=1,
-        metavar="ROWS",
-        default_text="all",
-    ),
-]
-FormatOption = Annotated[
-    TableFormatName | None,
-    make_option(
-        TABLE_PANEL,
-        "--format",
-        "Format of the table.",
-        default_text="by its name",
-    ),
-]
-DelimiterOption = Annotated[
-    str | None,
-    make_option(
-        TABLE_PANEL,
-        "--delimiter",
-        "Between cells of csv, tsv.",
-        metavar="CHARACTER",
-        default_text="comma; tab for tsv",
-    ),
-]
-QuotingOption = Annotated[
-    QuotingName | None,
-    make_option(
-        TABLE_PANEL,
-        "--quoting",
-        "Quotes of csv and tsv files; none are ordinary characters.",
-        default_text=False,
-    ),
-]
-EncodingOption = Annotated[str, make_option(TABLE_PANEL, "--encoding", "Character encoding.")]
-
-# The ledger of what each person has spent.
-LedgerOption = Annotated[
-    str | None,
-    make_option(
-        PRIVACY_PANEL,
-        "--ledger",
-        "Ledger to charge first; needs --person.",
-        metavar="WHERE",
-    ),
-]
-LedgerKeyOption = Annotated[
-    Path | None,
-    make_option(PRIVACY_PANEL, "--key-file", "Key of the ledger.", metavar="FILE", default_text="WHERE.key"),
-]
-ChargedPersonOption = Annotated[
-    str | None, make_option(DATA_PANEL, "--person", "Whose record it is, for --ledger.", metavar="COLUMN")
-]
-OverBudgetOption = Annotated[
-    OverBudgetHandling,
-    make_option(
-        PRIVACY_PANEL,
-        "--over-budget",
-        "Rows beyond its budget.",
-    ),
-]
-
-# Words with vectors, and how often they occur.
-SpaceOption = Annotated[
-    str,
-    make_option(
-        WORDS_PANEL,
-        "--space",
-        "Word vectors: glove (built in), or a GloVe, word2vec or .npz file.",
-        metavar="SOURCE",
-    ),
-]
-MetricOption = Annotated[
-    MetricName,
-    make_option(WORDS_PANEL, "--metric", f"Distance: {list_choices(MetricName)}.", metavar="METRIC"),
-]
-HideOption = Annotated[
-    str,
-    make_option(
-        WORDS_PANEL,
-        "--hide",
-        "Classes to hide: names, places, numbers, health, files of words; or none.",
-        metavar="CLASS,...",
-    ),
-]
-HIDE_DEFAULT = "names,places,numbers"
-PriorOption = Annotated[
-    Path | None,
-    make_option(
-        WORDS_PANEL,
-        "--prior",
-        "Public counts, a word and its count a line; never of private texts.",
-        metavar="FILE",
-        default_text="Zipf's law by rank",
-    ),
-]
-
-# The words that an attack on a text classifier may use.
-SubstitutionsOption = Annotated[
-    Path | None,
-    make_option(
-        ATTACK_WORDS_PANEL,
-        "--substitutions",
-        'JSON object {"word": ["substitute", ...]}: the words that may replace each word.',
-        metavar="FILE",
-    ),
-]
-MechanismEpsilonOption = Annotated[
-    float | None, make_option(ATTACK_WORDS_PANEL, "--mechanism-epsilon", "Epsilon of --mechanism.")
-]
-
-# Randomness and output.
-SeedOption = Annotated[
-    int, make_option(OUTPUT_PANEL, "--seed", "Seed of all random draws; the same seed gives the same results.")
-]
-CertificateOption = Annotated[
-    str | None,
-    make_option(
-        OUTPUT_PANEL,
-        "--certificate",
-        "Where to write the certificate.",
-        metavar="FILE",
-        default_text="OUTPUT.certificate.json",
-    ),
-]
-SignKeyOption = Annotated[
-    Path | None,
-    make_option(
-        OUTPUT_PANEL,
-        "--sign-key",
-        "Key written by deniable key --sign: signs what is written, in CERTIFICATE.sig.",
-        metavar="FILE",
-    ),
-]
-ForceOption = Annotated[bool, make_option(OUTPUT_PANEL, "--force", "Overwrite existing output files.")]
-JsonOption = Annotated[bool, make_option(OUTPUT_PANEL, "--json", "Print the result as JSON.")]
+JsonOption = Annotated[bool, typer.Option("--json", help="Print the result as JSON.", rich_help_panel="Output")]
 
 
 # Options that several commands share, as dataclasses: what a command takes as a whole, see `commandline`.
@@ -374,16 +92,22 @@ class SpaceOptions:
     """
 
     space: str = dataclasses.field(default="glove", metadata=option(metavar="SOURCE"))
-    metric: str = dataclasses.field(
-        default=MetricName.STEPS.value, metadata=option(choices=list(MetricName), metavar="METRIC")
-    )
+    metric: str = dataclasses.field(default="steps", metadata=option(choices=METRIC_NAMES, metavar="METRIC"))
     hide: str = dataclasses.field(default=HIDE_DEFAULT, metadata=option(metavar="CLASS,..."))
 
     def list_files(self) -> list[Path]:
         """The files that the space and what it hides are read from, which no output may be."""
-        from deniable.cli.building import find_word_files
+        from deniable.space.near_lists import SHIPPED_FOLDER
+        from deniable.space.sources import find_glove_folder
+        from deniable.space.word_classes import BUILTIN_CLASSES
 
-        return find_word_files(self.space, self.hide)
+        files = [Path(self.space)]
+        if self.space == "glove":
+            files = [SHIPPED_FOLDER]
+            with contextlib.suppress(InputError):  # steps need no vectors; what does says that they are missing
+                files.append(find_glove_folder())
+        lists = [Path(entry) for entry in self._hidden if entry not in BUILTIN_CLASSES]
+        return [*files, *(path for path in lists if os.path.isfile(path))]  # noqa: PTH113 - any name
 
     def build(self) -> "Space":
         """The space; a cache that cannot be used is noted.
@@ -391,9 +115,26 @@ class SpaceOptions:
         Raises:
             InputError: a file that cannot be read, or an unknown class.
         """
-        from deniable.cli.building import build_space
+        from deniable.core.cache import find_cache_fault
+        from deniable.space import Space
 
-        return build_space(self.space, self.metric, self.hide)
+        fault = find_cache_fault()
+        if fault:
+            typer.echo(f"note: {fault}", err=True)
+        if self.space == "glove":
+            return Space.glove(metric=self.metric, hide=self._hidden)
+        return Space.load(self.space, metric=self.metric, hide=self._hidden)
+
+    @property
+    def _hidden(self) -> list[str]:
+        return [] if self.hide.strip() == "none" else [entry.strip() for entry in self.hide.split(",")]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class VectorSpaceOptions(SpaceOptions):
+    """Words and their vectors."""
+
+    metric: str = dataclasses.field(default="euclidean", metadata=option(choices=METRIC_NAMES, metavar="METRIC"))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -418,9 +159,14 @@ class WordOptions(SpaceOptions):
         Raises:
             InputError: the file cannot be read, or has no usable counts.
         """
-        from deniable.cli.building import load_word_prior
+        from deniable.words.prior import build_prior, read_prior
 
-        return load_word_prior(self.prior, space)
+        if self.prior is None:
+            return build_prior(space)
+        prior = read_prior(self.prior, space)
+        for note in prior.notes:
+            typer.echo(f"{self.prior}: {note}", err=True)
+        return prior
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -436,9 +182,7 @@ class WordPrivacy:
     """
 
     epsilon: float
-    mechanism: str = dataclasses.field(
-        default="auto", metadata=option(choices=list(MechanismName), metavar="MECHANISM")
-    )
+    mechanism: str = dataclasses.field(default="auto", metadata=option(choices=MECHANISM_NAMES, metavar="MECHANISM"))
 
     def __post_init__(self) -> None:
         """Refuse an epsilon before a space is read."""
@@ -450,9 +194,9 @@ class WordPrivacy:
         Raises:
             InputError: a parameter out of range.
         """
-        from deniable.cli.building import build_word_mechanism
+        from deniable.registry import mechanism
 
-        return build_word_mechanism(space, self.mechanism, self.epsilon)
+        return mechanism(self.mechanism, space, epsilon=self.epsilon)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -460,14 +204,10 @@ class OutputOptions:
     """Output.
 
     Attributes:
-        certificate: where to write the certificate.
         sign_key: key written by deniable key --sign; signs what is written, in CERTIFICATE.sig.
         force: overwrite existing output files.
     """
 
-    certificate: str | None = dataclasses.field(
-        default=None, metadata=option(metavar="FILE", show_default="OUTPUT.certificate.json")
-    )
     sign_key: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
     force: bool = False
 
@@ -477,4 +217,6 @@ class OutputOptions:
         Raises:
             InputError: the file holds none.
         """
-        return read_optional_signing_key(self.sign_key)
+        from deniable.core.signatures import read_signing_key
+
+        return None if self.sign_key is None else read_signing_key(self.sign_key)

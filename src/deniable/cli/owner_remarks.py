@@ -1,21 +1,16 @@
 """Remarks on private texts, on the owner's terminal alone: words that the space lacks, and HTML."""
 
 from collections.abc import Iterable, Sequence
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING
 
 import typer
 
-from deniable.cli.choices import EscapesName
-from deniable.cli.progress import print_above
-
 if TYPE_CHECKING:
     from deniable.space import Space
-    from deniable.text.escapes import Escapes
     from deniable.text.tables.layout import CopiedContent, TableLayout
 
 _SAMPLED_TEXTS = 1_000
 """Texts that are looked at where only a share of words is asked for."""
-TextT = TypeVar("TextT", str, str | None)
 
 
 def warn_owner(remarks: Sequence[str]) -> None:
@@ -25,38 +20,30 @@ def warn_owner(remarks: Sequence[str]) -> None:
 
 
 def warn_of_copied_columns(layout: "TableLayout", copied: "CopiedContent") -> None:
-    """Warn, while work is shown, of columns that look like texts or identifiers."""
-    for remark in _describe_copied_columns(copied, layout):
-        print_above(f"warning: {remark}")
-
-
-def _describe_copied_columns(copied: "CopiedContent", layout: "TableLayout") -> list[str]:
-    """Return a warning where columns are copied that look like texts, or like identifiers.
+    """Warn, while work is shown, of copied columns that look like texts, or like identifiers.
 
     It tells nothing that the released table does not show.
 
     Args:
-        copied: what goes with the texts unchanged.
         layout: of the table; the column that says whose a record is names people however it looks.
+        copied: what goes with the texts unchanged.
     """
     from deniable.text.release_certificate import shorten_names
 
     identifiers, person_column = [*copied.identifiers], layout.person_column
     if person_column in copied.columns and person_column not in (*copied.texts, *identifiers):
         identifiers.append(str(person_column))
-    way = "with --drop NAME" if layout.copied is None else "of --columns"
+    way = "by naming the others with --columns" if layout.copied is None else "of --columns"
     kinds = (
         (copied.texts, "texts", f"release them too, each with --column NAME, or leave them out {way}"),
         (identifiers, "identifiers", f"leave out those that name people {way}"),
     )
-    remarks = []
     for names, kind, advice in kinds:
         parts = [advice] if {*names} - {layout.id_column} else []
         parts += ["record ids are never left out: name another column with --id"] * (layout.id_column in names)
         if names:
             shown = shorten_names(list(map(repr, names)))
-            remarks.append("; ".join([f"copied unchanged, and look like {kind}: {shown}", *parts]))
-    return remarks
+            typer.echo("; ".join([f"warning: copied unchanged, and look like {kind}: {shown}", *parts]), err=True)
 
 
 def warn_of_texts(texts: Sequence[str], space: "Space") -> None:
@@ -105,15 +92,3 @@ def describe_unlisted_words(source: object, texts: Sequence[str], vocabulary: It
     sample = (texts[row] for row in order[:_SAMPLED_TEXTS].tolist())
     unknown, words = count_unknown_words(sample, {*vocabulary})
     return [f"{source}: {remark}" for remark in describe_unknown_words(unknown, words, advice)]
-
-
-def get_escapes(choice: EscapesName | None) -> "Escapes | None":
-    """Return what ``--unescape`` names, as the package takes it."""
-    return None if choice is None else "html"
-
-
-def decode_texts(texts: Sequence[TextT], choice: EscapesName | None) -> list[TextT]:
-    """Return texts, or None for them, with their escapes decoded where that was asked for."""
-    from deniable.text.escapes import decode_escapes
-
-    return [decode_escapes(text, get_escapes(choice)) if text else text for text in texts]

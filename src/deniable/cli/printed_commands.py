@@ -41,7 +41,8 @@ def format_command_line(context: typer.Context, name: str) -> str:
     """Return the command line with the options that were given."""
     arguments = ["deniable", name, _mark_as_path(context.params["source"])]
     for option, value in list_given_options(context).items():
-        arguments += [option] if value is True else [option, str(value)]
+        if value is not False:  # of a file of options
+            arguments += [option] if value is True else [option, str(value)]
     return shlex.join(arguments)
 
 

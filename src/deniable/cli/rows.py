@@ -9,7 +9,6 @@ from typing import TYPE_CHECKING
 from deniable.cli.options import format_names
 from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.tables import TableOptions, check_input_file
-from deniable.cli.usable_rows import describe_rows, format_row_count
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 
@@ -17,6 +16,9 @@ if TYPE_CHECKING:
     from deniable.text.tables.copied_columns import CopiedColumns
 
 Column = list[str | None]
+
+_SHOWN_ROWS = 5
+"""Rows that a line names."""
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -129,7 +131,7 @@ class Rows:
             InputError: no row is left.
         """
         usable = set(range(len(self)))
-        remarks, counts = [], []
+        remarks, counts = [], [remark.removeprefix(f"{self.source}: ") for remark in self.remarks]
         for reason, places in reasons.items():
             unusable = sorted(usable.intersection(places))
             usable.difference_update(unusable)
@@ -201,6 +203,7 @@ def read_table(
     roles: Roles,
     *,
     limit: int | None = None,
+    further: Sequence[str] = (),
     copied: "CopiedColumns | None" = None,
 ) -> Rows:
     """All rows of a table, with the columns that are for something; see `Rows.usable` for those that lack nothing.
@@ -210,6 +213,7 @@ def read_table(
         table_format: how it is written.
         roles: what its columns are for.
         limit: maximum number of rows, the first ones; None for all.
+        further: names of columns that are read beside those.
         copied: takes note of what a release would copy, if that is asked for.
 
     Raises:
@@ -227,7 +231,7 @@ def read_table(
             "A txt file has no columns, each line is a text: leave out the options that name some, or give a csv, tsv, "
             f"jsonl or parquet with the columns {', '.join(map(repr, roles.by_role().values()))}."
         )
-    names = [name for name in (roles.text, roles.label, roles.premise, roles.author) if name is not None]
+    names = [name for name in (roles.text, roles.label, roles.premise, roles.author, *further) if name is not None]
     layout = dataclasses.replace(
         table_format.build_layout(source, format_name, names), id_column=roles.record_id, person_column=roles.person
     )
@@ -238,3 +242,47 @@ def read_table(
         raise InputError(f"The table {source!r} has no rows: give one with texts.")
     kept = range(total if limit is None else min(limit, total))
     return Rows(source, roles, {name: list(cells[: len(kept)]) for name, cells in columns.items()}, kept, total)
+
+
+def read_public_table(source: str, private: TableOptions, roles: Roles) -> Rows:
+    """The rows of a public table, or the lines of any other file.
+
+    Args:
+        source: path of the file.
+        private: how the private table is written.
+        roles: what the columns of a table are for.
+
+    Raises:
+        InputError: the file cannot be read, or has no rows.
+    """
+    from deniable.text.tables import detect_table_format
+
+    try:
+        format_name = detect_table_format(source)
+    except InputError:
+        format_name = "txt"
+    return read_table(source, private.adapt(format_name), Roles() if format_name == "txt" else roles)
+
+
+def format_row_numbers(rows: Sequence[int]) -> str:
+    """Return the numbers of rows, of many the first: "row 3", "rows 3 and 7", "rows 3, 7, 8, 9, 12 and 4 more".
+
+    Args:
+        rows: ascending, from 0 on; they are named from 1 on.
+    """
+    row_numbers = [f"{row + 1:,}" for row in rows[:_SHOWN_ROWS]]
+    further_count = len(rows) - _SHOWN_ROWS
+    last_part = f"{further_count:,} more" if further_count > 0 else row_numbers.pop()
+    return f"row{'s' * (len(rows) > 1)} " + " and ".join(
+        [", ".join(row_numbers), last_part] if row_numbers else [last_part]
+    )
+
+
+def format_row_count(rows: Sequence[int]) -> str:
+    """Return how many rows there are: "1 row"."""
+    return f"{len(rows):,} row{'s' * (len(rows) != 1)}"
+
+
+def describe_rows(source: str, rows: Sequence[int], consequence: str) -> list[str]:
+    """Return a line, for the owner, on what becomes of some rows: "in.csv: 1 row WHAT: row 3"; none for no rows."""
+    return [f"{source}: {format_row_count(rows)} {consequence}: {format_row_numbers(rows)}"] if len(rows) else []

@@ -13,11 +13,11 @@ from tests.cli.text_models import write
 deep = pytest.mark.deep
 FILLER = ("the", "and", "was", "food", "dog", "cat", "london", "paris")
 TELLING = {"fine": ("good", "great", "blue"), "poor": ("bad", "red", "tokyo")}
-QUICK = ("--space", "space.npz", "--folds", "2", "--shadow-models", "6", "--rows", "60")
+QUICK = ("--space", "space.npz", "--shadow-models", "6")
 WAYS = {
-    "classifier": ("--recoveries", "0.5", "--epsilons", "10", "--need", "classifier"),
-    "synthetic texts": ("--recoveries", "0.5", "--epsilons", "10", "--min-retained", "0.05"),
-    "words": ("--recoveries", "0.8", "--epsilons", "1", "--max-recovery", "0.9", "--min-retained", "0.1"),
+    "classifier": ("--max-recovery", "0.5", "--epsilons", "10", "--need", "classifier"),
+    "synthetic texts": ("--max-recovery", "0.5", "--epsilons", "10", "--min-retained", "0.05"),
+    "words": ("--epsilons", "11", "--max-recovery", "0.9", "--min-retained", "0.1"),
 }
 
 
@@ -39,7 +39,7 @@ def compare(call, place):
     write(place / "public.csv", draw_rows(100, 1), ("text", "kind", "who"))
 
     def comparing(*options, source="t.csv", label="kind"):
-        return call("compare", "--label", label, "--report", "r.html", *QUICK, *options, "--", source)
+        return call("compare", "--label", label, "--output", "r.html", *QUICK, *options, "--", source)
 
     return comparing
 
@@ -52,42 +52,46 @@ def find_command(result):
 
 
 def test_a_page(compare, place):
-    """The page appears, nobody else can read it, and the terminal shows a line for each release."""
+    """Page and figures appear, nobody else can read them, and the terminal shows a line for each release."""
     before = {path.name for path in place.iterdir()}
-    result = compare("--recoveries", "0.5", "--epsilons", "100", "--public", "public.csv", "--public-label", "kind")
+    given = "--max-recovery", "0.45", "--epsilons", "100", "--public", "public.csv", "--public-label", "kind"
+    result = compare(*given)
     assert result.code == 0
-    assert {path.name for path in place.iterdir()} - before == {"r.html"}
-    assert stat.S_IMODE((place / "r.html").stat().st_mode) == 0o600
+    assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
+    assert {stat.S_IMODE((place / name).stat().st_mode) for name in ("r.html", "r.json")} == {0o600}
     page = (place / "r.html").read_text("utf-8")
     lines = result.text.splitlines()
     table = lines[lines.index("") + 1 :]
-    assert [line.partition(",")[0] for line in table[1:4]] == ["words", "classifier", "synthetic texts"]
-    assert [line.split("  ")[0] for line in table[4:6]] == ["originals", "blind guess"]
-    assert len({len(line) for line in table[:6]}) == 1
-    assert all(figure in page for line in table[1:5] for figure in re.findall(r"\d+\.\d %", line))
+    names = ["words", "classifier", "synthetic texts", "public texts alone", "originals", "blind guess"]
+    assert [re.split(r",|  ", line)[0] for line in table[1:7]] == names
+    assert len({len(line) for line in table[:7]}) == 1
+    assert all(figure in page for line in table[1:6] for figure in re.findall(r"\d+\.\d %", line))
+    assert any("rank" in line for line in table[7:])
+    assert "not possible: words, 22.5 % guessed" in result.text
     assert "deniable compare t.csv --label kind" in page
 
 
-@pytest.mark.parametrize("way", ["classifier", "words", pytest.param("synthetic texts", marks=deep)])
+@pytest.mark.parametrize(
+    "way", ["words", *(pytest.param(way, marks=deep) for way in ("classifier", "synthetic texts"))]
+)
 def test_the_printed_command_runs(compare, call, place, rewriter, way):
     """Odd names, delimiter, encoding and format stand in the recommended command, which runs, and says who chose."""
     rows = [["text", "kind, or so", "Zoë"], *([text, f"{kind}, or so", who] for text, kind, who in draw_rows(200))]
     lines = [";".join(f'"{cell}"' if "," in cell else cell for cell in row) for row in rows]
     (place / "-a table.dat").write_bytes("\n".join(lines).encode("latin-1"))
     (place / "m.pt").write_bytes(rewriter)
-    options = ["--format", "csv", "--delimiter", ";", "--encoding", "latin-1", "--unescape", "html"]
+    options = ["--format", "csv", "--delimiter", ";", "--encoding", "latin-1"]
     if way == "synthetic texts":
-        options += ["--model", "m.pt", "--method", "tokens", "--text-epsilons", "8"]
+        options += ["--model", "m.pt", "--text-epsilons", "8"]
     else:
         options += ["--person", "Zoë"]
     result = compare(*WAYS[way], *options, source="-a table.dat", label="kind, or so")
     arguments = find_command(result)
     assert arguments[0] == {"classifier": "train", "words": "privatize", "synthetic texts": "synthesize"}[way]
-    for name, value in (("--delimiter", ";"), ("--encoding", "latin-1"), ("--format", "csv"), ("--space", "space.npz")):
+    words = "--space" if way == "words" else "--public"
+    for name, value in (("--delimiter", ";"), ("--encoding", "latin-1"), ("--format", "csv"), (words, "space.npz")):
         assert arguments[arguments.index(name) + 1] == value
     assert "--chosen-from-data" in arguments
-    assert ("--unescape" in arguments) is (way == "words")
-    assert ("decode their HTML entities first" in result.text) is (way != "words")
     assert ("--person" in arguments) is (way == "classifier")
     done = call(*arguments)
     assert done.code == 0
@@ -97,16 +101,16 @@ def test_the_printed_command_runs(compare, call, place, rewriter, way):
         assert (place / arguments[-1]).read_text("latin-1").splitlines()[0] == 'text;"kind, or so"'
 
 
-def test_json_and_what_the_owner_hears(compare, place):
-    """With --json the report alone goes to standard output; rows left out and unknown words are told on the other."""
+def test_what_the_owner_hears(compare, place):
+    """Rows left out and unknown words are told on standard error; the figures name the command."""
     rows = [
         (f"{'שלום ' * 12}{text}", kind if row != 2 else "", who) for row, (text, kind, who) in enumerate(draw_rows(80))
     ]
     write(place / "t.csv", rows, ("text", "kind", "who"))
-    result = compare("--json", *WAYS["classifier"])
-    content = json.loads(result.text)
-    assert content["schema"] == "deniable-comparison/2"
-    assert content["table"]["rows"] == 79
-    assert content["how it was measured"]["command"].startswith("deniable compare t.csv")
+    result = compare(*WAYS["classifier"])
+    figures = json.loads((place / "r.json").read_text("utf-8"))
+    assert figures["table"]["rows"] == 79
+    assert figures["command"].startswith("deniable compare t.csv")
+    assert figures["next_command"].startswith("deniable train ")
     assert "t.csv: 1 row without a label in 'kind' left out: row 3" in result.err
     assert "50.0 % of the words are not in the vocabulary" in result.err

@@ -36,9 +36,8 @@ def trained(tmp_path_factory):
     pairs = dn.texts.Documents(texts, labels, ("bad", "good"), texts)
     paired = dn.texts.fit_text_model("bow", space, pairs, dn.texts.TextTrainingOptions(epochs=1), seed=1)
     rows = [list(column) for column in zip(*lines(600), strict=True)]
-    private = dn.texts.fit_private_classifier(
-        *rows, classes=("bad", "good"), epsilon=20.0, delta=1e-5, space=space, seed=1
-    )
+    options = dn.ClassifierOptions(classes=("bad", "good"), epsilon=20.0, delta=1e-5, seed=1)
+    private = dn.texts.fit_private_classifier(*rows, options, public=space)
     for model, name in ((single, "m.pt"), (paired, "pairs.pt"), (private, "private.pt")):
         dn.texts.save_model(model, place / name)
     return place

@@ -42,7 +42,7 @@ def test_python_says_what_the_terminal_says(privatize, place):
     """The certificate and the tally of a release in Python read as the lines of the terminal, word for word."""
     texts = ["the food in london", "zork and the dog"]
     (place / "in.csv").write_text("text\n" + "\n".join(texts) + "\n")
-    result = privatize("--mechanism", "tight", "--test-seed", "1")
+    result = privatize("--mechanism", "tight", "--key", "seed:1")
     assert result.code == 0
     release = dn.Release(dn.TightExponential(dn.Space.load("space.npz"), epsilon=2.0), key="seed:1")
     released = release.batch(texts)
@@ -67,23 +67,74 @@ def test_certificates_of_one_shape_are_equal(privatize, place):
 def test_a_keyed_run_is_repeatable(call, privatize, place, metric, make):
     """Under a key, from a file of any name, the output is a function of id and text, and is TextPrivatizer's."""
     assert call("key", "k").code == 0
-    options = ("--id", "id", "--key-file", "k", "--metric", metric)
+    options = ("--id", "id", "--key", "k", "--metric", metric)
     assert privatize(*options).code == 0
-    assert privatize(*options, "--workers", "1", output="again.csv").code == 0
+    assert privatize(*options, output="again.csv").code == 0
     out = (place / "out.csv").read_bytes()
     assert (place / "again.csv").read_bytes() == out
     mechanism = make(dn.Space.load("space.npz", metric=metric), epsilon=2.0)
     privatizer = dn.TextPrivatizer(mechanism, key=(place / "k").read_bytes())
     for before, after in zip(read_rows(TABLE.encode())[1:], read_rows(out)[1:], strict=True):
-        assert after[1] == privatizer.privatize(before[1], before[0])
+        assert after[1] == privatizer.transform([before[1]], [before[0]])[0]
     assert "secret key" in str(read_certificate(place))
+
+
+def test_a_key_is_no_output_and_in_no_message(call, privatize, place):
+    """The file of a key is guarded however it is named; the digits of one in its place are not shown."""
+    assert call("key", "k").code == 0
+    key = (place / "k").read_bytes()
+    for name in ("k", "file:k"):
+        result = privatize("--id", "id", "--key", name, "--force", "--format", "csv", output="k")
+        assert result.code == 2
+        assert (place / "k").read_bytes() == key
+    result = privatize("--id", "id", "--key", key.hex())
+    assert result.code == 2
+    assert key.hex() not in result.err
+
+
+def test_a_ledger_has_its_key_in_a_file(call, privatize, place):
+    """``--key`` names it as it names any other; a seed or a variable in its place is refused as such."""
+    (place / "in.csv").write_text("id,who,text\n1,ann,the food\n")
+    assert call("ledger", "create", "l.db", "--budget", "10", "--key-file", "k").code == 0
+    charged = ("--id", "id", "--person", "who", "--ledger", "l.db")
+    for key in ("seed:1", "env:HOME"):
+        assert f"the ledger's key. Got '{key}'" in privatize(*charged, "--key", key).err
+    assert privatize(*charged, "--key", "file:k").code == 0
+
+
+def test_options_of_a_file(privatize, place):
+    """A value of a wrong kind is refused and not read as another; one column is a list of one."""
+    config = place / "run.toml"
+    for line in (
+        "epsilon = true",
+        "force = 1",
+        'chosen-from-data = "true"',
+        'key = ["seed:1"]',
+        "columns = {id = 1}",
+        "column = [true]",
+    ):
+        config.write_text(line)
+        result = privatize("--config", "run.toml")
+        assert result.code == 2
+        assert "must be " in result.err
+        assert line.partition(" ")[0] in result.err
+    config.write_text('-c = ["text"]\ncolumn = ["id"]\n')
+    assert "'column' under another name" in privatize("--config", "run.toml").err
+    config.write_text('column = "text"\ncase = "copy"\nchosen-from-data = true\n')
+    assert privatize("--config", "run.toml").code == 0
+    certificate = read_certificate(place)
+    assert certificate["release"]["case"] == "copy"
+    assert "from the private texts" in str(certificate)
+    config.write_text("epsilon = 1\nmechanism = 'tem'")
+    assert privatize("--config", "run.toml", "--force").code == 0
+    assert read_certificate(place)["guarantee"]["epsilon"] == 2.0
 
 
 def test_noise_is_fresh_without_a_key(privatize, place):
     """Two runs differ, and two with one public seed do not but say that they are not private."""
     (place / "in.csv").write_text("text\n" + " ".join(WORDS * 10))
     outputs = []
-    for number, options in enumerate([(), (), ("--test-seed", "1"), ("--test-seed", "1"), ("--test-seed", "-2")]):
+    for number, options in enumerate([(), (), ("--key", "seed:1"), ("--key", "seed:1"), ("--key", "seed:-2")]):
         assert privatize(*options, output=f"{number}.csv").code == 0
         outputs.append((place / f"{number}.csv").read_bytes())
     assert len({*outputs}) == 4
@@ -91,17 +142,15 @@ def test_noise_is_fresh_without_a_key(privatize, place):
     assert read_certificate(place, "2.csv")["private"] is False
 
 
-def test_unknown_case_and_keep(privatize, place):
-    """The options for unknown words, capitals and kept words reach the output, and the certificate."""
-    (place / "in.csv").write_text("text\nZork THE London\n")
+def test_case_and_keep(privatize, place):
+    """The options for capitals and kept words reach the output, and the certificate."""
+    (place / "in.csv").write_text("text\nTHE London\n")
     (place / "keep.txt").write_bytes("\ufefflondon\r\n\r\n  paris \n".encode())
-    options = ("--unknown", "mask", "--case", "copy", "--keep", "keep.txt", "--hide", "none")
-    assert privatize(*options).code == 0
-    mask, drawn, kept = (place / "out.csv").read_text().splitlines()[1].split()
-    assert (mask, kept) == ("[unknown]", "London")
-    assert drawn.isupper()
+    assert privatize("--case", "copy", "--keep", "keep.txt", "--hide", "none").code == 0
+    drawn, kept = (place / "out.csv").read_text().splitlines()[1].split()
+    assert (drawn.isupper(), kept) == (True, "London")
     notes = read_certificate(place)["not_protected"]
-    assert [any(part in note for note in notes) for part in ("[unknown]", "capital", "2 public words")] == [True] * 3
+    assert [any(part in note for note in notes) for part in ("capital", "2 public words")] == [True] * 2
 
 
 def test_hidden_words_come_out_alike(privatize, place):
@@ -110,7 +159,7 @@ def test_hidden_words_come_out_alike(privatize, place):
     outputs = []
     for words in ("dog was 7 jo@x.com", "Unicorn was 555-0123 https://a.b/c?d"):
         (place / "in.csv").write_text(f"id,text\n1,the {words} good\n")
-        assert privatize("--hide", "pets.txt,numbers", "--id", "id", "--test-seed", "3", "--force").code == 0
+        assert privatize("--hide", "pets.txt,numbers", "--id", "id", "--key", "seed:3", "--force").code == 0
         outputs.append((place / "out.csv").read_text())
     assert outputs[0] == outputs[1]
     certificate = read_certificate(place)
@@ -126,7 +175,7 @@ def test_health_is_hidden_where_it_is_asked_for(privatize, place):
     outputs = []
     for word in ("Diabetes", "cancer", "schizophrenic"):
         (place / "in.csv").write_text(f"id,text\n1,the {word} was bad\n")
-        options = ("--hide", "names,places,numbers,health", "--id", "id", "--test-seed", "3", "--force")
+        options = ("--hide", "names,places,numbers,health", "--id", "id", "--key", "seed:3", "--force")
         assert privatize(*options).code == 0
         outputs.append((place / "out.csv").read_text())
     assert len(set(outputs)) == 1
@@ -234,13 +283,13 @@ class TestCache:
 class TestPersons:
     """``--person`` is for the owner alone."""
 
-    @pytest.mark.parametrize("options", [(), ("--drop", "note")])
+    @pytest.mark.parametrize("options", [(), ("--columns", "id")])
     def test_what_is_spent(self, privatize, place, options):
         """The owner is told what is spent on a whole person; neither the table nor its certificate changes."""
         (place / "in.csv").write_text(
             "id,text,note\n1,the food,ann\n2,was good and red,bob\n3,the dog in london,ann\n4,cat,\n"
         )
-        seeded = ("--test-seed", "1", "--hide", "none", *options)
+        seeded = ("--key", "seed:1", "--hide", "none", *options)
         assert privatize(*seeded).code == 0
         outputs = [(place / name).read_bytes() for name in ("out.csv", CERTIFICATE)]
         result = privatize(*seeded, "--person", "note", "--force")
@@ -258,7 +307,7 @@ class TestPersons:
         (place / "in.csv").write_text("id,who,text\n1,ann,the food\n2,ann,the dog\n3,ann,the cat\n")
         assert "look like identifiers: 'who'" in privatize("--person", "who", "--id", "id").err
         assert "look like" not in (place / CERTIFICATE).read_text("utf-8")
-        assert "look like" not in privatize("--person", "who", "--drop", "who", "--force").err
+        assert "look like" not in privatize("--person", "who", "--columns", "", "--force").err
 
 
 class TestSignatures:

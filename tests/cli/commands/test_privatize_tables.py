@@ -108,19 +108,6 @@ def test_no_text_leaves_in_a_copied_cell(privatize, place, kind, delimiter, is_p
     assert not any("london" in line.split(delimiter)[2] for line in released)
 
 
-def test_dropping_never_publishes(privatize, place):
-    """A text of unknown words alone is dropped to nothing in every format, and no record is lost."""
-    (place / "in.csv").write_text("text\nsecret\nthe\n")
-    (place / "in.jsonl").write_text('{"text": "secret"}\n{"text": "the"}\n')
-    (place / "in.txt").write_text("secret\nthe\n")
-    (place / "in.parquet").write_bytes(write_parquet(text=["secret", "the"]))
-    for kind in ("csv", "jsonl", "txt", "parquet"):
-        assert privatize("--unknown", "drop", source=f"in.{kind}", output=f"out.{kind}").code == 0
-        assert b"secret" not in (place / f"out.{kind}").read_bytes()
-    assert len([row for row in read_rows((place / "out.csv").read_bytes()) if row]) == 3
-    assert pq.read_table(place / "out.parquet").column("text")[0].as_py() == ""
-
-
 def test_several_columns(privatize, place):
     """Several columns are released, each with noise of its own, and the order of options does not matter."""
     text = " ".join(WORDS * 5)
@@ -131,7 +118,7 @@ def test_several_columns(privatize, place):
     assert c == text
 
 
-@pytest.mark.parametrize("options", [("--drop", "note"), ("--columns", "id"), ("--columns", '"id"')])
+@pytest.mark.parametrize("options", [("--columns", "id"), ("--columns", '"id"')])
 def test_columns_left_out(privatize, place, options):
     """A dropped column is absent from the table, and the certificate says what left in clear, and that no more did."""
     assert privatize(*options).code == 0
@@ -235,8 +222,7 @@ class TestCopiedColumns:
     @pytest.mark.parametrize(
         "options",
         [
-            ("--column", "text", "--column", "note", "--drop", "mail", "--id", "key"),
-            ("--drop", "note", "--drop", "mail", "--drop", "key"),
+            ("--column", "text", "--column", "note", "--columns", "stars,where", "--id", "key"),
             ("--columns", "stars,where"),
         ],
     )
@@ -253,6 +239,6 @@ class TestCopiedColumns:
         rows = [f"{row},{'' if row else 'ann'},the food,{'a long remark here' if row else 'ok'}" for row in range(30)]
         (place / "in.csv").write_text("\n".join(["id,who,text,note", *rows]) + "\n")
         assert call("ledger", "create", "l.db", "--budget", "100").code == 0
-        options = ("--id", "id", "--person", "who", "--over-budget", "drop", "--drop", "who")
+        options = ("--id", "id", "--person", "who", "--over-budget", "drop", "--columns", "note")
         assert privatize("--ledger", "l.db", *options).code == 0
         assert "look like texts" not in (place / "out.csv.certificate.json").read_text("utf-8")

@@ -5,11 +5,13 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli.options import OUTPUT_PANEL, make_option
-
 SignOption = Annotated[
     bool,
-    make_option(OUTPUT_PANEL, "--sign", "Write a key that signs certificates, and its public key beside it, FILE.pub."),
+    typer.Option(
+        "--sign",
+        help="Write a key that signs certificates, and its public key beside it, FILE.pub.",
+        rich_help_panel="Output",
+    ),
 ]
 
 
@@ -20,7 +22,7 @@ def run_key(
 ) -> None:
     """Write a new secret key, readable only by its owner.
 
-    With privatize --key-file, the output depends only on the key, the record id and the text, so a run can be repeated.
+    With privatize --key, the output depends only on the key, the record id and the text, so a run can be repeated.
     With --sign, the key signs certificates instead (--sign-key), and whoever has FILE.pub can check them.
     """
     from deniable.core.randomness import generate_key

@@ -1,44 +1,27 @@
 """``deniable predict``: a table in, the same table with the predictions of a text classifier out."""
 
 import dataclasses
-import functools
-from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING
 
 import typer
 
-from deniable.cli.building import build_space, find_word_files
-from deniable.cli.choices import MetricName
-from deniable.cli.model_runs import check_torch, translate_memory_errors
-from deniable.cli.options import (
-    HIDE_DEFAULT,
-    OUTPUT_PANEL,
-    DelimiterOption,
-    EncodingOption,
-    ForceOption,
-    FormatOption,
-    HideOption,
-    LabelledTableArgument,
-    MetricOption,
-    PremiseOption,
-    QuotingOption,
-    SpaceOption,
-    TextColumnOption,
-    TextModelArgument,
-    make_option,
-)
-from deniable.cli.outcome import note_stdout
+from deniable.cli.commandline import option
+from deniable.cli.model_runs import check_torch
+from deniable.cli.options import LabelledTableArgument, TextModelArgument, VectorSpaceOptions
 from deniable.cli.owner_remarks import warn_owner
+from deniable.cli.process import note_stdout
 from deniable.cli.progress import show_bytes_read
+from deniable.cli.rows import Roles, describe_rows
 from deniable.cli.tables import TableOptions, check_input_file, resolve_format
-from deniable.cli.usable_rows import describe_rows
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from deniable.core.arrays import FloatArray
-    from deniable.models.text.prediction import TextPredictor
+    from deniable.models.text.model import TextPredictor
     from deniable.text.tables.layout import NewCells, NewColumns, TableLayout
     from deniable.text.tables.rows import TextRows
 
@@ -49,33 +32,37 @@ _OTHER_MODEL = (
     "Predictions from few known words mean little: train a model on texts of their kind"
 )
 
-PredictedTableOption = Annotated[
-    str,
-    make_option(
-        OUTPUT_PANEL,
-        "--output",
-        "-o",
-        'Table with the predictions, in the format of the input; "-" writes to standard output.',
-        metavar="FILE",
-    ),
-]
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PredictionOptions:
+    """Data.
+
+    Attributes:
+        column: name of the column with text.
+        premise: column of the first text of a pair; never changed.
+        output: table with the predictions, in the format of the input; "-" writes to standard output.
+        force: overwrite existing output files.
+
+    Raises:
+        InputError: one column for two purposes.
+    """
+
+    column: str = dataclasses.field(default="text", metadata=option("--column", "-c", metavar="COLUMN"))
+    premise: str | None = dataclasses.field(default=None, metadata=option(metavar="COLUMN"))
+    output: str = dataclasses.field(metadata=option("--output", "-o", metavar="FILE", panel="Output"))
+    force: bool = dataclasses.field(default=False, metadata=option("--force", panel="Output"))
+
+    def __post_init__(self) -> None:
+        """Refuse one column for two purposes."""
+        Roles(text=self.column, premise=self.premise)
 
 
 def run_predict(
     model: TextModelArgument,
     source: LabelledTableArgument,
-    *,
-    column: TextColumnOption = "text",
-    premise: PremiseOption = None,
-    space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
-    hide: HideOption = HIDE_DEFAULT,
-    format_: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    quoting: QuotingOption = None,
-    encoding: EncodingOption = "utf-8",
-    output: PredictedTableOption,
-    force: ForceOption = False,
+    options: PredictionOptions,
+    vectors: VectorSpaceOptions,
+    table: TableOptions,
 ) -> None:
     """Predict the class of every text of a table.
 
@@ -85,36 +72,27 @@ def run_predict(
     extra of deniable.
     """
     check_torch()
-    from deniable.registry.models import load_text_predictor
+    from deniable.registry import load_text_predictor
     from deniable.text.table_release import TableFiles, write_extended_table
 
-    table_format = TableOptions(format_, delimiter, encoding, quoting)
-    format_name = resolve_format(source, output, table_format.format)
-    layout = _build_layout(source, format_name, table_format, column, premise)
+    output, force = options.output, options.force
+    format_name = resolve_format(source, output, table.format)
+    columns = [name for name in (options.column, options.premise) if name is not None]
+    layout = table.build_layout(source, format_name, columns)
     check_input_file(source)
-    input_paths = [str(path) for path in (model, *find_word_files(space, hide)) if path is not None]
+    input_paths = list(map(str, (model, *vectors.list_files())))
     files = TableFiles(source, output, table_format=format_name, layout=layout, force=force, input_paths=input_paths)
     files.check_paths()
     if output == PIPE:
         note_stdout()
-    predictor = load_text_predictor(model, functools.partial(build_space, space, metric, hide))
-    prediction = _TablePrediction(predictor, layout)
+    prediction = _TablePrediction(load_text_predictor(model, vectors.build), layout)
     total_bytes = None if source == PIPE else Path(source).stat().st_size
-    with show_bytes_read("predicting", total_bytes) as report, translate_memory_errors():
+    with show_bytes_read("predicting", total_bytes) as report:
         write_extended_table(dataclasses.replace(files, report=report), NEW_COLUMNS, prediction.make_cells)
     for remark in prediction.describe_rows_left_empty():
         typer.echo(remark, err=True)
     warn_owner([*layout.remarks, *prediction.describe_unknown_words()])
     typer.echo(f"wrote {output}", err=True)
-
-
-def _build_layout(
-    source: str, format_name: str, table_format: TableOptions, column: str, premise: str | None
-) -> "TableLayout":
-    """Return where the texts of a table stand, those to classify before the premises."""
-    if column == premise:
-        raise InputError(f"The column {column!r} cannot be texts and premises at once: name another.")
-    return table_format.build_layout(source, format_name, [column] if premise is None else [column, premise])
 
 
 class _TablePrediction:
@@ -129,8 +107,15 @@ class _TablePrediction:
     """
 
     def __init__(self, predictor: "TextPredictor", layout: "TableLayout") -> None:
+        from deniable.models.text.model import SpacePredictor
+
+        takes_pairs = isinstance(predictor, SpacePredictor) and predictor.model.pairs
+        if takes_pairs and len(layout.columns) == 1:
+            raise InputError("The model classifies pairs of texts: name the column of the first ones with --premise.")
+        if len(layout.columns) > 1 and not takes_pairs:
+            raise InputError("The model classifies single texts: leave out --premise.")
         self._classes, self._layout = predictor.classes, layout
-        self._predict = _choose_prediction(predictor, has_premises=len(layout.columns) > 1)
+        self._predict: Callable[..., FloatArray] = predictor.predict_probabilities
         self._row_count = 0
         self._blank_rows: list[int] = []
         self._unreadable_rows: list[int] = []
@@ -179,15 +164,3 @@ class _TablePrediction:
             f"in whose {names} the model knows no word, or finds too many, not predicted": self._unreadable_rows,
         }
         return [line for reason, rows in reasons.items() for line in describe_rows(self._layout.name, rows, reason)]
-
-
-def _choose_prediction(predictor: "TextPredictor", *, has_premises: bool) -> "Callable[..., FloatArray]":
-    """Return the function from texts, and premises where there are some, to probabilities (n, K)."""
-    from deniable.models.text.prediction import SpacePredictor
-
-    takes_pairs = isinstance(predictor, SpacePredictor) and predictor.model.pairs
-    if takes_pairs and not has_premises:
-        raise InputError("The model classifies pairs of texts: name the column of the first ones with --premise.")
-    if has_premises and not takes_pairs:
-        raise InputError("The model classifies single texts: leave out --premise.")
-    return predictor.predict_probabilities

@@ -1,169 +1,187 @@
 """``deniable serve``: private texts over HTTP."""
 
+import dataclasses
 import functools
 import os
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Literal
 
 import typer
 
-from deniable.cli.building import build_space, build_word_mechanism, check_mechanism_epsilon, read_word_list
 from deniable.cli.charging import LedgerChoice, open_ledger
-from deniable.cli.choices import CaseHandling, MechanismName, MetricName, RewritingMethodName, UnknownWordHandling
-from deniable.cli.options import (
-    HIDE_DEFAULT,
-    MODEL_PANEL,
-    PRIVACY_PANEL,
-    CaseOption,
-    HideOption,
-    KeepOption,
-    LedgerKeyOption,
-    MetricOption,
-    SpaceOption,
-    UnknownOption,
-    list_choices,
-    make_option,
-)
+from deniable.cli.commandline import option
+from deniable.cli.options import HIDE_DEFAULT, MECHANISM_NAMES, SpaceOptions, read_word_list
 from deniable.cli.progress import show_nothing, show_passes
-from deniable.core.errors import InputError, is_interruption
+from deniable.core.errors import InputError, check_positive, is_interruption
 from deniable.core.parallel import expect_passes
+from deniable.registry import REWRITING_METHODS
 
 if TYPE_CHECKING:
     from deniable.serve.catalogue import Catalogue
     from deniable.serve.guard import Access
     from deniable.serve.offers import Offer
-    from deniable.space import Space
     from deniable.text.release import Release
     from deniable.words import WordMechanism
 
-ACCESS_PANEL, LIMITS_PANEL = "Access", "Limits"
 LOOPBACK_HOSTS = ("127.0.0.1", "localhost", "::1")
 
-FixedEpsilonOption = Annotated[
-    float | None,
-    make_option(
-        PRIVACY_PANEL,
-        "--epsilon",
-        "Privacy budget of every request: for each word, per unit of distance, or with --model for each text.",
-        default_text="chosen by requests",
-    ),
-]
-OfferedMechanismOption = Annotated[
-    MechanismName | None,
-    make_option(
-        PRIVACY_PANEL,
-        "--mechanism",
-        f"Only word mechanism: {list_choices(MechanismName)}.",
-        metavar="MECHANISM",
-        default_text="auto with --epsilon, otherwise chosen by requests",
-    ),
-]
-ServedModelOption = Annotated[
-    Path | None,
-    make_option(
-        MODEL_PANEL,
-        "--model",
-        "Model file written by deniable train rewriter: texts are rewritten as a whole; needs --method and --epsilon.",
-        metavar="MODEL",
-    ),
-]
-ServedMethodOption = Annotated[
-    RewritingMethodName | None,
-    make_option(MODEL_PANEL, "--method", f"Rewriting method: {list_choices(RewritingMethodName)}.", metavar="METHOD"),
-]
-ServedDeltaOption = Annotated[
-    float | None, make_option(MODEL_PANEL, "--delta", "Delta of the budget, for adept-gaussian; for example 1e-5.")
-]
-HostOption = Annotated[
-    str, make_option(ACCESS_PANEL, "--host", "Address to listen on; any but this machine's own needs a token.")
-]
-PortOption = Annotated[
-    int, make_option(ACCESS_PANEL, "--port", "Port to listen on; 0 for a free one.", min=0, max=65535)
-]
-TokenVariableOption = Annotated[
-    str | None,
-    make_option(
-        ACCESS_PANEL, "--token-env", "Environment variable with the token that requests must bear.", metavar="NAME"
-    ),
-]
-TokenFileOption = Annotated[
-    Path | None,
-    make_option(
-        ACCESS_PANEL,
-        "--token-file",
-        "File with the token that requests must bear; or a line NAME TOKEN for each caller.",
-        metavar="FILE",
-    ),
-]
-CallersLedgerOption = Annotated[
-    str | None,
-    make_option(
-        PRIVACY_PANEL,
-        "--ledger",
-        "Ledger of what each caller spends, made with --unit caller; needs --epsilon.",
-        metavar="WHERE",
-    ),
-]
-AllowedHostsOption = Annotated[
-    list[str] | None,
-    make_option(
-        ACCESS_PANEL,
-        "--allow-host",
-        "Name that requests may call the service by; may be given more than once.",
-        metavar="NAME",
-        default_text="localhost, 127.0.0.1, ::1 and --host",
-    ),
-]
-MaxBodyOption = Annotated[
-    int, make_option(LIMITS_PANEL, "--max-body", "Maximum size of a request.", min=1, max=1024, metavar="MIB")
-]
-MaxTextsOption = Annotated[
-    int, make_option(LIMITS_PANEL, "--max-texts", "Maximum number of texts of a request.", min=1, metavar="COUNT")
-]
-MaxWaitingOption = Annotated[
-    int,
-    make_option(
-        LIMITS_PANEL, "--max-waiting", "Maximum number of requests that wait for work.", min=1, metavar="COUNT"
-    ),
-]
-RequestTimeLimitOption = Annotated[
-    int,
-    make_option(
-        LIMITS_PANEL,
-        "--time-limit",
-        "Maximum duration of a request, waiting included.",
-        min=1,
-        max=86_400,
-        metavar="SECONDS",
-    ),
-]
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class AccessOptions:
+    """Access.
+
+    Attributes:
+        host: address to listen on; any but this machine's own needs a token.
+        port: port to listen on; 0 for a free one.
+        token_env: environment variable with the token that requests must bear.
+        token_file: file with the token that requests must bear; or a line NAME TOKEN for each caller.
+        allow_host: name that requests may call the service by; may be given more than once.
+
+    Raises:
+        InputError: two tokens.
+    """
+
+    host: str = "127.0.0.1"
+    port: int = dataclasses.field(default=8000, metadata=option(min=0, max=65535))
+    token_env: str | None = dataclasses.field(default=None, metadata=option(metavar="NAME"))
+    token_file: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
+    allow_host: list[str] | None = dataclasses.field(
+        default=None, metadata=option(metavar="NAME", show_default="localhost, 127.0.0.1, ::1 and --host")
+    )
+
+    def __post_init__(self) -> None:
+        """Take one token, or one file of them."""
+        if self.token_env is not None and self.token_file is not None:
+            raise InputError("Give --token-env or --token-file, not both.")
+
+    def build(self) -> "Access":
+        """Who may send requests.
+
+        Raises:
+            InputError: no token for an address that others can reach, or one that cannot be used.
+        """
+        from deniable.serve.guard import Access
+
+        token = self._read_token()
+        if token is None and self.host not in LOOPBACK_HOSTS:
+            raise InputError(
+                f"Others can reach the address {self.host!r}: give a token with --token-env or --token-file, or listen "
+                "on 127.0.0.1."
+            )
+        return Access(token, [self.host, *(self.allow_host or ())])
+
+    def _read_token(self) -> str | dict[str, str] | None:
+        """The token, or those of several callers by their names; None for none. No message shows it."""
+        if self.token_env is not None:
+            if self.token_env not in os.environ:
+                raise InputError(
+                    f"The environment variable {self.token_env!r}, which should hold the token, is not set: set it."
+                )
+            return os.environ[self.token_env]
+        path = self.token_file
+        if path is None:
+            return None
+        try:
+            content = path.read_text(encoding="ascii")
+        except UnicodeDecodeError:
+            raise InputError(f"The token file {str(path)!r} must hold ASCII characters alone.") from None
+        except OSError as error:
+            raise InputError(f"The token file {str(path)!r} cannot be read: {error.strerror}.") from None
+        lines = [line.split() for line in content.splitlines() if line.strip()]
+        return content if len(lines) <= 1 and len(content.split()) <= 1 else _parse_callers(lines, path)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServedPrivacy:
+    """Privacy.
+
+    Attributes:
+        epsilon: privacy budget of every request; for each word, per unit of distance, or with --model for each text.
+        mechanism: only word mechanism.
+        unknown: unknown words; draw one in their place, mask or drop them.
+        case: letter case; copy reveals the text's capitals.
+        keep: public words, one a line, that are never changed.
+        ledger: ledger of what each caller spends, made with --unit caller; requires --epsilon.
+        key_file: key of the ledger.
+
+    Raises:
+        InputError: options that do not belong together.
+    """
+
+    epsilon: float | None = dataclasses.field(default=None, metadata=option(show_default="chosen by requests"))
+    mechanism: str | None = dataclasses.field(
+        default=None,
+        metadata=option(
+            choices=MECHANISM_NAMES,
+            metavar="MECHANISM",
+            show_default="auto with --epsilon, otherwise chosen by requests",
+        ),
+    )
+    unknown: Literal["draw", "mask", "drop"] = "draw"
+    case: Literal["lower", "copy"] = "lower"
+    keep: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
+    ledger: str | None = dataclasses.field(default=None, metadata=option(metavar="WHERE"))
+    key_file: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE", show_default="WHERE.key"))
+
+    def __post_init__(self) -> None:
+        """Refuse a ledger that could not tell what a request costs."""
+        LedgerChoice(self.ledger, self.key_file)  # which belong together
+        if self.ledger is not None and self.epsilon is None:
+            raise InputError("--ledger counts what one release spends: fix it with --epsilon.")
+
+    @property
+    def release_options(self) -> list[str]:
+        """The options of the release, where they are not the defaults."""
+        given = {"--unknown": (self.unknown, "draw"), "--case": (self.case, "lower"), "--keep": (self.keep, None)}
+        return [part for name, (value, default) in given.items() if value != default for part in (name, str(value))]
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ServedModel:
+    """Model.
+
+    Attributes:
+        model: model file written by deniable train rewriter; texts are rewritten as a whole; requires --method and
+            --epsilon.
+        method: rewriting method.
+        delta: delta of the budget, for adept-gaussian; for example 1e-5.
+
+    Raises:
+        InputError: options that do not belong together.
+    """
+
+    model: Path | None = dataclasses.field(default=None, metadata=option(metavar="MODEL"))
+    method: str | None = dataclasses.field(
+        default=None, metadata=option(choices=list(REWRITING_METHODS), metavar="METHOD")
+    )
+    delta: float | None = None
+
+    def __post_init__(self) -> None:
+        """Refuse options of a model without one."""
+        if self.model is None and (self.method is not None or self.delta is not None):
+            raise InputError("--method and --delta belong to --model: give a rewriting model, or leave them out.")
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LimitOptions:
+    """Limits.
+
+    Attributes:
+        max_body: maximum size of a request.
+        max_texts: maximum number of texts of a request.
+        max_waiting: maximum number of requests that wait for work.
+        time_limit: maximum duration of a request, waiting included.
+    """
+
+    max_body: int = dataclasses.field(default=4, metadata=option(min=1, max=1024, metavar="MIB"))
+    max_texts: int = dataclasses.field(default=10_000, metadata=option(min=1, metavar="COUNT"))
+    max_waiting: int = dataclasses.field(default=1_024, metadata=option(min=1, metavar="COUNT"))
+    time_limit: int = dataclasses.field(default=30, metadata=option(min=1, max=86_400, metavar="SECONDS"))
 
 
 def run_serve(
-    *,
-    host: HostOption = "127.0.0.1",
-    port: PortOption = 8000,
-    token_env: TokenVariableOption = None,
-    token_file: TokenFileOption = None,
-    allow_host: AllowedHostsOption = None,
-    epsilon: FixedEpsilonOption = None,
-    ledger: CallersLedgerOption = None,
-    key_file: LedgerKeyOption = None,
-    mechanism: OfferedMechanismOption = None,
-    unknown: UnknownOption = UnknownWordHandling.DRAW,
-    case: CaseOption = CaseHandling.LOWER,
-    keep: KeepOption = None,
-    space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.STEPS,
-    hide: HideOption = HIDE_DEFAULT,
-    model: ServedModelOption = None,
-    method: ServedMethodOption = None,
-    delta: ServedDeltaOption = None,
-    max_body: MaxBodyOption = 4,
-    max_texts: MaxTextsOption = 10_000,
-    max_waiting: MaxWaitingOption = 1_024,
-    time_limit: RequestTimeLimitOption = 30,
+    access: AccessOptions, privacy: ServedPrivacy, words: SpaceOptions, model: ServedModel, limits: LimitOptions
 ) -> None:
     """Serve private texts over HTTP, on this machine unless a token is given.
 
@@ -172,38 +190,37 @@ def run_serve(
     """
     from deniable.core.errors import import_extra
 
-    for package in ("fastapi", "httptools", "uvicorn"):
+    for package in ("fastapi", "prometheus_client", "uvicorn"):
         import_extra(package, "deniable serve", "serve")
-    from deniable.serve.app import create_app
-    from deniable.serve.limits import Limits
-    from deniable.serve.server import bind_address, run_server
+    from deniable.serve.app import bind_address, create_app, run_server
+    from deniable.serve.service import Limits
+    from deniable.text.release import Release
 
-    access = _build_access(host, token_env, token_file, allow_host or [])
-    _check_model_options(model, mechanism, method, epsilon, delta)
-    LedgerChoice(ledger, key_file)  # which belong together
-    opened_ledger = None if ledger is None else open_ledger(ledger, key_file)
-    if opened_ledger is not None and epsilon is None:
-        raise InputError("--ledger counts what one release spends: fix it with --epsilon.")
-    release_options = _list_release_options(unknown, case, keep)
-    if model is not None and release_options:
-        raise InputError(
-            "--unknown, --case and --keep are about words, and --model rewrites whole texts: leave them out."
-        )
-    limits = Limits.make(body_bytes=max_body << 20, texts=max_texts, waiting=max_waiting, work_seconds=time_limit)
-    make_release = _choose_release(unknown, case, keep)
+    allowed = access.build()
+    opened_ledger = None if privacy.ledger is None else open_ledger(privacy.ledger, privacy.key_file)
+    keep = read_word_list(privacy.keep)
+    make_release = functools.partial(Release, unknown=privacy.unknown, case=privacy.case, keep=keep)
+    given = {
+        "--space": (words.space, "glove"),
+        "--metric": (words.metric, "steps"),
+        "--hide": (words.hide, HIDE_DEFAULT),
+    }
     try:
-        with bind_address(host, port) as listener:  # before anything that takes long
-            if model is not None and method is not None and epsilon is not None:
-                catalogue = _offer_model(model, method, epsilon, delta)
-            else:
-                catalogue = _offer_words(space, metric, hide, mechanism, epsilon, make_release)
+        with bind_address(access.host, access.port) as listener:  # before anything that takes long
             app = create_app(
-                catalogue,
-                access=access,
-                limits=limits,
+                _offer_words(words, privacy, make_release) if model.model is None else _offer_model(model, privacy),
+                access=allowed,
+                limits=Limits(
+                    body_bytes=limits.max_body << 20,
+                    texts=limits.max_texts,
+                    waiting=limits.max_waiting,
+                    work_seconds=limits.time_limit,
+                ),
                 ledger=opened_ledger,
-                command_options=_list_vocabulary_options(space, metric, hide),
-                release_options=release_options,
+                command_options=[
+                    part for name, (value, default) in given.items() if value != default for part in (name, value)
+                ],
+                release_options=privacy.release_options,
             )
             with show_nothing():
                 run_server(app, listener, lambda url: typer.echo(f"serving on {url}; stop with Ctrl-C", err=True))
@@ -211,95 +228,6 @@ def run_serve(
         if not is_interruption(error):  # a service that is told to stop while it prepares ends well, too
             raise
     typer.echo("stopped", err=True)
-
-
-def _check_model_options(
-    model: Path | None,
-    mechanism: MechanismName | None,
-    method: RewritingMethodName | None,
-    epsilon: float | None,
-    delta: float | None,
-) -> None:
-    """Raise `InputError` for options that do not belong together."""
-    if model is None and (method is not None or delta is not None):
-        raise InputError("--method and --delta belong to --model: give a rewriting model, or leave them out.")
-    if model is not None and mechanism is not None:
-        raise InputError("--model and --mechanism exclude each other: a model is served by --method.")
-    if model is not None and (method is None or epsilon is None):
-        raise InputError("--model needs --method and --epsilon, for example --method adept-true --epsilon 50.")
-
-
-def _list_vocabulary_options(space: str, metric: MetricName, hide: str) -> list[str]:
-    """Return the options that name the vocabulary, where they are not the defaults."""
-    given = {
-        "--space": (space, "glove"),
-        "--metric": (metric.value, MetricName.STEPS.value),
-        "--hide": (hide, HIDE_DEFAULT),
-    }
-    return [part for option, (value, default) in given.items() if value != default for part in (option, value)]
-
-
-def _list_release_options(unknown: UnknownWordHandling, case: CaseHandling, keep: Path | None) -> list[str]:
-    """Return the options of the release, where they are not the defaults."""
-    return [
-        *([] if unknown is UnknownWordHandling.DRAW else ["--unknown", unknown.value]),
-        *([] if case is CaseHandling.LOWER else ["--case", case.value]),
-        *([] if keep is None else ["--keep", str(keep)]),
-    ]
-
-
-def _choose_release(
-    unknown: UnknownWordHandling, case: CaseHandling, keep: Path | None
-) -> "Callable[[WordMechanism], Release]":
-    """Return what makes the release by a mechanism, with fresh noise.
-
-    Raises:
-        InputError: the file of public words cannot be read.
-    """
-    from deniable.text.release import Release
-
-    return functools.partial(Release, unknown=unknown.value, case=case.value, keep=read_word_list(keep))
-
-
-def _build_access(host: str, variable: str | None, path: Path | None, allowed_hosts: list[str]) -> "Access":
-    """Return who may send requests.
-
-    Raises:
-        InputError: two tokens, none for an address that others can reach, or one that cannot be used.
-    """
-    from deniable.serve.guard import Access
-
-    if variable is not None and path is not None:
-        raise InputError("Give --token-env or --token-file, not both.")
-    token = _read_token(variable, path)
-    if token is None and host not in LOOPBACK_HOSTS:
-        raise InputError(
-            f"Others can reach the address {host!r}: give a token with --token-env or --token-file, or listen on "
-            "127.0.0.1."
-        )
-    return Access.of(token, [host, *allowed_hosts])
-
-
-def _read_token(variable: str | None, path: Path | None) -> str | dict[str, str] | None:
-    """Return the token, or those of several callers by their names; None for none.
-
-    Raises:
-        InputError: it cannot be read, or cannot be used. No message shows it.
-    """
-    if variable is not None:
-        if variable not in os.environ:
-            raise InputError(f"The environment variable {variable!r}, which should hold the token, is not set: set it.")
-        return os.environ[variable]
-    if path is None:
-        return None
-    try:
-        content = path.read_text(encoding="ascii")
-    except UnicodeDecodeError:
-        raise InputError(f"The token file {str(path)!r} must hold ASCII characters alone.") from None
-    except OSError as error:
-        raise InputError(f"The token file {str(path)!r} cannot be read: {error.strerror}.") from None
-    lines = [line.split() for line in content.splitlines() if line.strip()]
-    return content if len(lines) <= 1 and len(content.split()) <= 1 else _parse_callers(lines, path)
 
 
 def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
@@ -325,32 +253,31 @@ def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
 
 
 def _offer_words(
-    source: str,
-    metric: MetricName,
-    hide: str,
-    mechanism: MechanismName | None,
-    epsilon: float | None,
-    make_release: "Callable[[WordMechanism], Release]",
+    words: SpaceOptions, privacy: ServedPrivacy, make_release: "Callable[[WordMechanism], Release]"
 ) -> "Catalogue":
     """Return the catalogue of word mechanisms, and show the proof of a fixed one."""
-    from deniable.serve.catalogue import Catalogue, list_default_mechanisms
+    from deniable.registry import mechanism
+    from deniable.serve.catalogue import Catalogue
     from deniable.serve.offers import WordOffer
+    from deniable.words.tight_exponential import MAX_DENSE_POINTS
 
-    if epsilon is not None:
-        check_mechanism_epsilon(mechanism or MechanismName.AUTO, epsilon)
-    word_space: Space = build_space(source, metric, hide)
-    if epsilon is None:
-        names = list_default_mechanisms(word_space) if mechanism is None else [mechanism.value]
-        catalogue = Catalogue.of_space(word_space, names, make_release=make_release)
+    if privacy.epsilon is not None:
+        check_positive("the mechanism", "epsilon", privacy.epsilon)
+    space = words.build()
+    if privacy.epsilon is None:
+        # By default those whose guarantee is proved in such a space within seconds.
+        quick = ["calibrated", "tem", *(["tight"] if space.point_count <= MAX_DENSE_POINTS else [])]
+        names = quick if privacy.mechanism is None else [privacy.mechanism]
+        catalogue = Catalogue.of_space(space, names, make_release=make_release)
         with show_passes("preparing"), expect_passes(1):
             catalogue.prepare(catalogue.default)
         return catalogue
     with show_passes("calibrating"), expect_passes(1):
-        offer = WordOffer(make_release(build_word_mechanism(word_space, mechanism or MechanismName.AUTO, epsilon)))
+        offer = WordOffer(make_release(mechanism(privacy.mechanism or "auto", space, epsilon=privacy.epsilon)))
     return _fix_offer(offer)
 
 
-def _offer_model(path: Path, method: RewritingMethodName, epsilon: float, delta: float | None) -> "Catalogue":
+def _offer_model(served: ServedModel, privacy: ServedPrivacy) -> "Catalogue":
     """Return the catalogue of one rewriting method, and show its proof.
 
     Raises:
@@ -358,14 +285,22 @@ def _offer_model(path: Path, method: RewritingMethodName, epsilon: float, delta:
     """
     from deniable.cli.model_runs import check_torch
 
+    if privacy.mechanism is not None:
+        raise InputError("--model and --mechanism exclude each other: a model is served by --method.")
+    if served.model is None or served.method is None or privacy.epsilon is None:
+        raise InputError("--model needs --method and --epsilon, for example --method adept-true --epsilon 50.")
+    if privacy.release_options:
+        raise InputError(
+            "--unknown, --case and --keep are about words, and --model rewrites whole texts: leave them out."
+        )
     check_torch()
-    from deniable.registry.methods import check_method_options, rewriting_method
+    from deniable.registry import check_method_options, rewriting_method
     from deniable.rewriting.model import load_rewriter
     from deniable.serve.offers import RecordOffer
 
-    options = check_method_options(method.value, delta=delta)
-    offer = RecordOffer(rewriting_method(method.value, load_rewriter(path), epsilon=epsilon, **options))
-    return _fix_offer(offer)
+    options = check_method_options(served.method, delta=served.delta)
+    method = rewriting_method(served.method, load_rewriter(served.model), epsilon=privacy.epsilon, **options)
+    return _fix_offer(RecordOffer(method))
 
 
 def _fix_offer(offer: "Offer") -> "Catalogue":

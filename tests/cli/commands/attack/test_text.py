@@ -198,7 +198,7 @@ def test_rows_that_cannot_be_used(attack, place):
     (place / "some.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     write(place / "clean.csv", [bad[1], bad[4]])
     left_out = list_left_out(succeeds(attack(source="some.jsonl")))
-    named = ["row 7", "row 1", "row 4", "rows 3, 8, 9, 10, 11 and 3 more", "row 6"]
+    named = ["row 4", "row 7", "row 1", "rows 3, 8, 9, 10, 11 and 3 more", "row 6"]
     assert left_out == [("some.jsonl", rows) for rows in named]
     found = table(place / "a.csv")
     assert attack("--force", source="clean.csv").code == 0

@@ -132,11 +132,6 @@ def test_what_cannot_be_run(call, arguments, value):
     fails(call("audit", "mechanism", *arguments), value)
 
 
-def test_a_mechanism_in_the_place_of_a_kind(call):
-    """``audit tem`` is told the command that audits mechanisms."""
-    fails(call("audit", "tem", "--claim", "3"), "deniable audit mechanism tem")
-
-
 def test_help(call):
     """The help names the mechanisms, the options and the exit code of a refutation."""
     result = call("audit", "mechanism", "--help")

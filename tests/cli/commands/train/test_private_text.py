@@ -1,4 +1,4 @@
-"""``deniable train text --kind dp-linear``: true cards, figures for the owner alone, one line where it cannot run."""
+"""``deniable train private-text``: true cards, figures for the owner alone, one line where it cannot run."""
 
 import errno
 import os
@@ -8,7 +8,7 @@ import pytest
 
 import deniable as dn
 from tests.cli.commands.train.helpers import fails, list_warnings, read_card, succeeds
-from tests.cli.text_models import SPACE, furnish, lines, write
+from tests.cli.text_models import furnish, lines, write
 
 BUDGET = ("--epsilon", "8", "--delta", "1e-4")
 DECLARED = ("--classes", "bad,good", "--records", "3000")
@@ -26,7 +26,8 @@ def train(call, place):
     write(place / "public.csv", lines(100, seed=9), ("text", "label"))
 
     def training(*options, data="private.csv", budget=BUDGET, declared=DECLARED):
-        basic = ["train", "text", data, "--kind", "dp-linear", "--label", "label", "-o", "m.pt", *SPACE]
+        public = () if "--public" in options else ("--public", "words.npz")
+        basic = ["train", "private-text", data, "--label", "label", "-o", "m.pt", *public]
         return call(*basic, *budget, *declared, *options)
 
     return training
@@ -128,7 +129,7 @@ def test_a_single_record_trains(train, place, data):
         ({"declared": ("--classes", "good,good", "--records", "3000")}, (), "'good' twice"),
         ({"declared": ("--classes", "bad,good", "--records", "3")}, (), "epsilon 8"),
         ({"declared": ("--classes", "x,y", "--records", "3000")}, (), "'private.csv'"),
-        ({}, ("--max-records", "5"), "--person"),
+        ({}, ("--max-records", "5"), "max_records"),
         ({}, ("--person", "whom"), "'whom'"),
         ({}, ("--person", "label"), "'label'"),
         ({}, ("--public", "private.csv"), "private table"),
@@ -137,9 +138,6 @@ def test_a_single_record_trains(train, place, data):
         ({}, ("--public", "public.csv", "--public-label", "kind"), "'kind'"),
         ({}, ("--test", "pairs.csv"), "In --test: "),
         ({}, ("--seed", "1"), "--seed"),
-        ({}, ("--premise", "who"), "--premise"),
-        ({}, ("--training", "ibp"), "--training"),
-        ({}, ("--hide", "none"), "--hide"),
         ({}, ("-o", "private.csv", "--force"), "private.csv"),
     ],
 )

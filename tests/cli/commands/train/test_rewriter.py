@@ -119,7 +119,7 @@ def test_an_interrupted_run(train, place):
     with interrupted():
         fails(train(*options), "'m.pt.checkpoint'")
     write(place / "other.csv", [(text,) for text in CORPUS[1:]], ("text",))
-    fails(train(*options, data="other.csv"), "other data")
+    fails(train(*options, data="other.csv"), "other texts")
     assert train(*options).code == 0
     assert not (place / "m.pt.checkpoint").exists()
     assert train("--seed", "1", output="n.pt").code == 0

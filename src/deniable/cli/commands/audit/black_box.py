@@ -6,115 +6,82 @@ import json
 import signal
 from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any, NoReturn
+from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
 from deniable.cli.callables import TimeLimitError
-from deniable.cli.choices import GameName
-from deniable.cli.commandline import EXIT_REFUTED
-from deniable.cli.options import CLAIM_PANEL, SAMPLING_PANEL, list_choices, make_option
+from deniable.cli.commandline import option
+from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
-    from deniable.auditing.black_box import AuditMethod
     from deniable.core.guarantees import Verdict
 
-DEFAULT_SECONDS = 600.0
-_MAXIMUM_SECONDS = 1e7
-
-ClaimOption = Annotated[
-    float, make_option(CLAIM_PANEL, "--claim", "Epsilon that the black box claims, per unit of --distance.")
-]
-DeltaOption = Annotated[float, make_option(CLAIM_PANEL, "--delta", "Delta of the claim.")]
-DistanceOption = Annotated[
-    str,
-    make_option(
-        CLAIM_PANEL,
-        "--distance",
-        "Distance between the two inputs, or a file with one distance per pair, one a line.",
-        metavar="NUMBER|FILE",
-    ),
-]
-ConfidenceOption = Annotated[float, make_option(SAMPLING_PANEL, "--confidence", "Confidence level of the lower bound.")]
-GameOption = Annotated[
-    GameName,
-    make_option(
-        SAMPLING_PANEL,
-        "--game",
-        f"Guessing game that is played: {list_choices(GameName)}. auto: chosen from the inputs.",
-        metavar="GAME",
-    ),
-]
-SamplesOption = Annotated[int, make_option(SAMPLING_PANEL, "--samples", "Total number of calls.")]
-TimeLimitOption = Annotated[
-    float,
-    make_option(
-        SAMPLING_PANEL,
-        "--time-limit",
-        "Maximum duration of the whole audit, and of each single call.",
-        metavar="SECONDS",
-    ),
-]
-AuditSeedOption = Annotated[
-    int | None, make_option(SAMPLING_PANEL, "--seed", "Seed of the auditor's own random draws.", default_text="random")
-]
+MAXIMUM_SECONDS = 1e7
+GAME = option(choices=("auto", "coin", "pooled", "precision", "anytime"), metavar="GAME")
 
 
-@dataclasses.dataclass(frozen=True)
-class BlackBox:
-    """A black box to audit.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class BlackBoxAudit:
+    """Sampling.
 
     Attributes:
-        name: for the report.
-        arguments: of `deniable.auditing.audit`: the sampler, and what it is run on.
-    """
-
-    name: str
-    arguments: dict[str, Any]
-
-
-@dataclasses.dataclass(frozen=True)
-class SamplingRequest:
-    """What is claimed, and how it is tested.
-
-    Attributes:
-        claim: epsilon per unit of distance.
-        delta: of the claim.
-        distance: between the two inputs; a list has one for each pair.
-        confidence: of the lower bound.
+        claim: epsilon that the black box claims, per unit of --distance.
+        delta: delta of the claim.
+        distance: distance between the two inputs, or a file with one distance per pair, one a line.
+        confidence: confidence level of the lower bound.
+        game: guessing game that is played (auto: chosen from the inputs).
         samples: total number of calls.
-        game: a `GameName`.
-        seconds: maximum duration of the audit, and of each call.
-        seed: of the auditor's own draws; None for fresh ones.
+        time_limit: maximum duration of the whole audit, and of each single call.
+        seed: seed of the auditor's own random draws.
 
     Raises:
         InputError: a duration out of range. `deniable.audit` checks the rest.
     """
 
-    claim: float
-    delta: float
-    distance: float | list[float]
-    confidence: float
-    samples: int
-    game: "AuditMethod"
-    seconds: float
-    seed: int | None
+    claim: float = dataclasses.field(metadata=option(panel="Claim"))
+    delta: float = dataclasses.field(default=0.0, metadata=option(panel="Claim"))
+    distance: str = dataclasses.field(default="1", metadata=option(metavar="NUMBER|FILE", panel="Claim"))
+    confidence: float = 0.95
+    game: str = dataclasses.field(default="auto", metadata=GAME)
+    samples: int | None = 10_000
+    time_limit: float = dataclasses.field(default=600.0, metadata=option(metavar="SECONDS"))
+    seed: int | None = dataclasses.field(default=None, metadata=option(show_default="random"))
 
     def __post_init__(self) -> None:
-        check_positive("audit", "time_limit", self.seconds, _MAXIMUM_SECONDS)
+        """Refuse a duration before anything runs."""
+        check_positive("audit", "time_limit", self.time_limit, MAXIMUM_SECONDS)
 
+    def run(self, name: str, sampler: Callable[..., Any], *, as_json: bool, **inputs: Any) -> None:  # noqa: ANN401
+        """Sample a black box and print the verdict; exit with 1 if the claim is refuted.
 
-def audit_black_box(box: BlackBox, request: SamplingRequest, *, as_json: bool) -> None:
-    """Sample a black box and print the verdict; exit with 1 if the claim is refuted."""
-    from deniable.auditing import audit
+        Args:
+            name: of the black box, for the report.
+            sampler: the black box.
+            as_json: print JSON in place of text.
+            inputs: further arguments of `deniable.audit`: what the sampler is run on.
+        """
+        from deniable.auditing import audit
 
-    sampler = limit_call_time(box.arguments["sampler"], request.seconds, "One call of the sampler")
-    options = {name: value for name, value in vars(request).items() if name != "game"}
-    with show_passes("sampling"):
-        verdict = audit(**{**box.arguments, "sampler": sampler}, method=request.game, **options)
-    report_verdict(box.name, [f"{box.name}, by its outputs alone"], verdict, as_json=as_json)
+        options: dict[str, Any] = {name: getattr(self, name) for name in ("claim", "delta", "confidence", "samples")}
+        options |= {"distance": self._parse_distances(), "method": self.game, "seconds": self.time_limit}
+        sampler = limit_call_time(sampler, self.time_limit, "One call of the sampler")
+        with show_passes("sampling"):
+            verdict = audit(sampler, seed=self.seed, **{**options, **inputs})
+        report_verdict(name, [f"{name}, by its outputs alone"], verdict, as_json=as_json)
+
+    def _parse_distances(self) -> float | list[float]:
+        """Return a distance, or those of a file, one a line, a distance for each pair."""
+        with contextlib.suppress(ValueError):
+            return float(self.distance)
+        lines = read_text_lines(self.distance)
+        try:
+            return [float(line) for line in lines]
+        except ValueError:
+            message = f"The distance {self.distance!r} is neither a number nor a file of numbers, one a line."
+            raise InputError(message) from None
 
 
 def report_verdict(name: str, heading: list[str], verdict: "Verdict", *, as_json: bool) -> None:
@@ -132,17 +99,6 @@ def report_verdict(name: str, heading: list[str], verdict: "Verdict", *, as_json
         typer.echo("\n".join([*heading, str(verdict)]))
     if verdict.status == "refuted":
         raise typer.Exit(EXIT_REFUTED)
-
-
-def parse_distances(text: str) -> Any:  # noqa: ANN401 - a float, or a list of them
-    """Return a distance, or those of a file, one a line, a distance for each pair."""
-    with contextlib.suppress(ValueError):
-        return float(text)
-    lines = read_text_lines(text)
-    try:
-        return [float(line) for line in lines]
-    except ValueError:
-        raise InputError(f"The distance {text!r} is neither a number nor a file of numbers, one a line.") from None
 
 
 def limit_call_time(function: Callable[..., Any], seconds: float, description: str) -> Callable[..., Any]:

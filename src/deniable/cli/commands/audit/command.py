@@ -1,5 +1,6 @@
 """``deniable audit command``: an external program, sampled."""
 
+import dataclasses
 import shlex
 import subprocess
 from collections.abc import Callable, Sequence
@@ -7,85 +8,52 @@ from typing import Annotated, Any
 
 import typer
 
-from deniable.cli.choices import GameName
-from deniable.cli.commands.audit.black_box import (
-    DEFAULT_SECONDS,
-    AuditSeedOption,
-    BlackBox,
-    ClaimOption,
-    ConfidenceOption,
-    DeltaOption,
-    DistanceOption,
-    GameOption,
-    SamplesOption,
-    SamplingRequest,
-    TimeLimitOption,
-    audit_black_box,
-    find_input_file,
-    parse_distances,
-    read_text_lines,
-)
-from deniable.cli.options import BLACK_BOX_PANEL, JsonOption, make_option
+from deniable.cli.commandline import option
+from deniable.cli.commands.audit.black_box import GAME, BlackBoxAudit, find_input_file, read_text_lines
+from deniable.cli.options import JsonOption
 from deniable.core.errors import InputError, check_positive, shorten_text
 
-CommandArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="COMMAND",
-        help=(
-            "Program and its arguments, in quotes. It reads a text on standard input and writes one to standard output."
-        ),
-    ),
-]
-InputsOption = Annotated[
-    tuple[str, str],
-    make_option(
-        BLACK_BOX_PANEL,
-        "--inputs",
-        "Two texts, or @FILE twice: files with one text a line, which are paired by line.",
-        metavar="A|@FILE B|@FILE",
-    ),
-]
-LinesOption = Annotated[
-    bool, make_option(BLACK_BOX_PANEL, "--lines", "The program answers line by line: many texts in one run.")
-]
-RunTimeoutOption = Annotated[
-    float,
-    make_option(BLACK_BOX_PANEL, "--run-timeout", "Maximum duration of one run of the program.", metavar="SECONDS"),
-]
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommandInputs:
+    """Black box.
+
+    Attributes:
+        inputs: two texts, or @FILE twice: files with one text a line, which are paired by line.
+        lines: the program answers line by line: many texts in one run.
+        run_timeout: maximum duration of one run of the program.
+    """
+
+    inputs: tuple[str, str] = dataclasses.field(metadata=option(metavar="A|@FILE B|@FILE"))
+    lines: bool = False
+    run_timeout: float = dataclasses.field(default=60.0, metadata=option(metavar="SECONDS"))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class CommandAudit(BlackBoxAudit):
+    """Sampling."""
+
+    game: str = dataclasses.field(default="anytime", metadata=GAME)
+    samples: int | None = 1_000
 
 
 def run_audit_command(
-    command: CommandArgument,
+    command: Annotated[
+        str,
+        typer.Argument(
+            metavar="COMMAND",
+            help="Program and its arguments, in quotes. It reads a text on standard input and writes one to standard "
+            "output.",
+        ),
+    ],
+    inputs: CommandInputs,
+    sampling: CommandAudit,
     *,
-    inputs: InputsOption,
-    lines: LinesOption = False,
-    run_timeout: RunTimeoutOption = 60.0,
-    claim: ClaimOption,
-    delta: DeltaOption = 0.0,
-    distance: DistanceOption = "1",
-    confidence: ConfidenceOption = 0.95,
-    game: GameOption = GameName.ANYTIME,
-    samples: SamplesOption = 1_000,
-    time_limit: TimeLimitOption = DEFAULT_SECONDS,
-    seed: AuditSeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit an external program by sampling.
 
     Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
-    """
-    request = SamplingRequest(
-        claim, delta, parse_distances(distance), confidence, samples, game.value, time_limit, seed
-    )
-    audit_black_box(_build_box(command, inputs, run_timeout, lines=lines), request, as_json=as_json)
-
-
-def _build_box(command: str, inputs: tuple[str, str], timeout: float, *, lines: bool) -> BlackBox:
-    """Return the program as a black box, run on two texts or on pairs of texts.
-
-    Raises:
-        InputError: a command that cannot be parsed, or texts that make no pairs.
     """
     try:
         arguments = shlex.split(command)
@@ -93,11 +61,11 @@ def _build_box(command: str, inputs: tuple[str, str], timeout: float, *, lines: 
         raise InputError(f"The command {command!r} cannot be parsed: {error}.") from None
     if not arguments:
         raise InputError("COMMAND must be a program and its arguments, in quotes.")
-    pairs = _read_pairs(inputs, lines=lines)
-    check_positive("audit", "run_timeout", timeout)
-    sampler = make_command_sampler(arguments, timeout=timeout, line_by_line=lines)
+    pairs = _read_pairs(inputs.inputs, lines=inputs.lines)
+    check_positive("audit", "run_timeout", inputs.run_timeout)
+    sampler = make_command_sampler(arguments, timeout=inputs.run_timeout, line_by_line=inputs.lines)
     what_is_run = {"x": pairs[0][0], "x_prime": pairs[0][1]} if len(pairs) == 1 else {"pairs": pairs}
-    return BlackBox(command, {"sampler": sampler, "batched": lines, **what_is_run})
+    sampling.run(command, sampler, as_json=as_json, batched=inputs.lines, **what_is_run)
 
 
 def _read_pairs(inputs: tuple[str, str], *, lines: bool) -> list[tuple[str, str]]:

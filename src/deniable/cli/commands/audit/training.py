@@ -2,6 +2,7 @@
 
 import contextlib
 import dataclasses
+import functools
 import json
 import re
 import sys
@@ -11,11 +12,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from deniable.cli.callables import import_callable, import_member
-from deniable.cli.choices import TrainingMethodName, TrainingNoiseName
-from deniable.cli.commandline import EXIT_REFUTED
-from deniable.cli.commands.audit.black_box import ConfidenceOption, DeltaOption, limit_call_time
+from deniable.cli.commandline import option
+from deniable.cli.commands.audit.black_box import MAXIMUM_SECONDS, limit_call_time
 from deniable.cli.commands.audit.values import read_values
-from deniable.cli.options import CLAIM_PANEL, DATA_PANEL, SAMPLING_PANEL, JsonOption, list_choices, make_option
+from deniable.cli.options import JsonOption
+from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError, check_positive
 
@@ -23,157 +24,104 @@ if TYPE_CHECKING:
     from deniable.auditing.training.facts import TrainingFacts
     from deniable.core.guarantees import Verdict
 
-_MAXIMUM_SECONDS = 1e7
 _SOURCE = "FILE|PACKAGE.MODULE:NAME"
 _MEMBER = re.compile(r"[^\W\d][\w.]*:[^\W\d][\w.]*")
 
-TargetArgument = Annotated[
-    str,
-    typer.Argument(
-        metavar="PACKAGE.MODULE:TRAIN",
-        help="Function train(records, seed); modules of the current folder can be imported.",
-    ),
-]
-ClaimOption = Annotated[float, make_option(CLAIM_PANEL, "--claim", "Epsilon that the training claims for one record.")]
-NoiseOption = Annotated[
-    TrainingNoiseName,
-    make_option(
-        CLAIM_PANEL,
-        "--noise",
-        f"What the claim rests on: {list_choices(TrainingNoiseName)}, which shows smaller violations.",
-        metavar="KIND",
-    ),
-]
-RecordsOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL,
-        "--records",
-        "Records that are in the data in any case.",
-        metavar=_SOURCE,
-        default_text="'records' of TRAIN's module",
-    ),
-]
-CanariesOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL,
-        "--canaries",
-        "Records that are there or not, by coins; or how many of --records are taken, at random.",
-        metavar=f"{_SOURCE}|NUMBER",
-        default_text="'canaries' of TRAIN's module",
-    ),
-]
-OtherOption = Annotated[
-    str | None,
-    make_option(
-        DATA_PANEL,
-        "--other",
-        "Record that takes the place of the canary where it is not there; worst-case only.",
-        metavar=_SOURCE,
-        default_text="none",
-    ),
-]
-OtherIsEmptyOption = Annotated[
-    bool,
-    make_option(DATA_PANEL, "--other-is-empty", "The claim is for a record made empty, and --other is that."),
-]
-MethodOption = Annotated[
-    TrainingMethodName,
-    make_option(
-        SAMPLING_PANEL,
-        "--method",
-        f"Audit: {list_choices(TrainingMethodName)}. auto: by the number of canaries.",
-        metavar="METHOD",
-    ),
-]
-RunsOption = Annotated[
-    int | None,
-    make_option(SAMPLING_PANEL, "--runs", "Number of training runs.", default_text="8 for losses, 1000 for worst-case"),
-]
-GuessesOption = Annotated[
-    int | None,
-    make_option(
-        SAMPLING_PANEL, "--guesses", "Number of coins to guess, for one-run and losses.", default_text="a fifth of all"
-    ),
-]
-ExplainOption = Annotated[
-    bool,
-    make_option(
-        SAMPLING_PANEL,
-        "--explain",
-        "Train a few times more, and show sampling, the sum that one record moves, and epsilon recomputed.",
-    ),
-]
-TimeLimitOption = Annotated[
-    float | None,
-    make_option(SAMPLING_PANEL, "--time-limit", "Maximum duration of the whole audit.", metavar="SECONDS"),
-]
-SeedOption = Annotated[
-    int | None,
-    make_option(SAMPLING_PANEL, "--seed", "Seed of the audit's coins and of the runs.", default_text="random"),
-]
+
+def _data(default_text: str, metavar: str = _SOURCE) -> Any:  # noqa: ANN401 - a field
+    return dataclasses.field(default=None, metadata=option(panel="Data", metavar=metavar, show_default=default_text))
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TrainingAudit:
+    """Sampling.
+
+    Attributes:
+        claim: epsilon that the training claims for one record.
+        delta: delta of the claim.
+        noise: what the claim rests on (gaussian shows smaller violations).
+        records: records that are in the data in any case.
+        canaries: records that are there or not, by coins; or how many of --records are taken, at random.
+        other: record that takes the place of the canary where it is not there; worst-case only.
+        other_is_empty: the claim is for a record made empty, and --other is that.
+        method: audit (auto: by the number of canaries).
+        runs: number of training runs.
+        guesses: number of coins to guess, for one-run and losses.
+        explain: train a few times more, and show sampling, the sum that one record moves, and epsilon recomputed.
+        confidence: confidence level of the lower bound.
+        time_limit: maximum duration of the whole audit.
+        seed: seed of the audit's coins and of the runs.
+
+    Raises:
+        InputError: a duration out of range.
+    """
+
+    claim: float = dataclasses.field(metadata=option(panel="Claim"))
+    delta: float = dataclasses.field(default=0.0, metadata=option(panel="Claim"))
+    noise: str = dataclasses.field(
+        default="any", metadata=option(choices=("any", "gaussian"), panel="Claim", metavar="KIND")
+    )
+    records: str | None = _data("'records' of TRAIN's module")
+    canaries: str | None = _data("'canaries' of TRAIN's module", f"{_SOURCE}|NUMBER")
+    other: str | None = _data("none")
+    other_is_empty: bool = dataclasses.field(default=False, metadata=option(panel="Data"))
+    method: str = dataclasses.field(
+        default="auto", metadata=option(choices=("auto", "one-run", "losses", "worst-case"), metavar="METHOD")
+    )
+    runs: int | None = dataclasses.field(
+        default=None, metadata=option(show_default="8 for losses, 1000 for worst-case")
+    )
+    guesses: int | None = dataclasses.field(default=None, metadata=option(show_default="a fifth of all"))
+    explain: bool = False
+    confidence: float = 0.95
+    time_limit: float | None = dataclasses.field(default=None, metadata=option(metavar="SECONDS"))
+    seed: int | None = dataclasses.field(default=None, metadata=option(show_default="random"))
+
+    def __post_init__(self) -> None:
+        """Refuse a duration before anything runs."""
+        if self.time_limit is not None:
+            check_positive("audit training", "time_limit", self.time_limit, MAXIMUM_SECONDS)
 
 
 def run_audit_training(
-    target: TargetArgument,
+    target: Annotated[
+        str,
+        typer.Argument(
+            metavar="PACKAGE.MODULE:TRAIN",
+            help="Function train(records, seed); modules of the current folder can be imported.",
+        ),
+    ],
+    options: TrainingAudit,
     *,
-    claim: ClaimOption,
-    delta: DeltaOption = 0.0,
-    noise: NoiseOption = TrainingNoiseName.ANY,
-    records: RecordsOption = None,
-    canaries: CanariesOption = None,
-    other: OtherOption = None,
-    other_is_empty: OtherIsEmptyOption = False,
-    method: MethodOption = TrainingMethodName.AUTO,
-    runs: RunsOption = None,
-    guesses: GuessesOption = None,
-    explain: ExplainOption = False,
-    confidence: ConfidenceOption = 0.95,
-    time_limit: TimeLimitOption = None,
-    seed: SeedOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Audit a training by running it.
 
     Runs can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
     """
-    sampling = {"method": method.value, "noise": noise.value, "runs": runs, "guesses": guesses}
-
-    def audit() -> "tuple[TrainingFacts | None, Verdict]":
-        train = import_callable(target)
-        data = _load_source(target, "records", records)
-        marked = _load_canaries(target, canaries, data, seed)
-        options: dict[str, Any] = {"claim": claim, "delta": delta, "seed": seed}
-        if other is not None:
-            options["other"] = _take_one(_load_source(target, "other", other))
-        if other_is_empty:
-            options["other_is_empty"] = True
-        return _audit(train, data, marked, options, {**sampling, "confidence": confidence}, explain=explain)
-
-    if time_limit is not None:
-        check_positive("audit training", "time_limit", time_limit, _MAXIMUM_SECONDS)
-        audit = limit_call_time(audit, time_limit, "The audit")
+    audit: Callable[..., Any] = functools.partial(_audit, target, options)
+    if options.time_limit is not None:
+        audit = limit_call_time(audit, options.time_limit, "The audit")
     with show_passes("training"), contextlib.redirect_stdout(sys.stderr):
         facts, verdict = audit()
     _report(target, facts, verdict, as_json=as_json)
 
 
-def _audit(
-    train: Callable[..., Any],
-    records: list[Any],
-    canaries: list[Any],
-    options: dict[str, Any],
-    sampling: dict[str, Any],
-    *,
-    explain: bool,
-) -> "tuple[TrainingFacts | None, Verdict]":
+def _audit(target: str, options: TrainingAudit) -> "tuple[TrainingFacts | None, Verdict]":
+    """Return the facts, where they are asked for, and the verdict."""
     from deniable.auditing.training.audit import audit_training
 
-    facts = None
-    if explain:
-        facts = _collect_facts(train, records, canaries, options)
-    return facts, audit_training(train, records, canaries, **options, **sampling)
+    train = import_callable(target)
+    records = _load_source(target, "records", options.records)
+    canaries = _load_canaries(target, options.canaries, records, options.seed)
+    pair: dict[str, Any] = {"claim": options.claim, "delta": options.delta, "seed": options.seed}
+    if options.other is not None:
+        pair["other"] = _take_one(_load_source(target, "other", options.other))
+    if options.other_is_empty:
+        pair["other_is_empty"] = True
+    facts = _collect_facts(train, records, canaries, pair) if options.explain else None
+    chosen = {name: getattr(options, name) for name in ("method", "noise", "runs", "guesses", "confidence")}
+    return facts, audit_training(train, records, canaries, **pair, **chosen)
 
 
 def _collect_facts(
@@ -204,16 +152,14 @@ def _report(target: str, facts: "TrainingFacts | None", verdict: "Verdict", *, a
             content["facts"] = facts.to_report().to_dict()
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        blocks = [] if facts is None else [facts.to_report().to_text(), *_list_refuted(target, facts)]
-        typer.echo("\n".join([*blocks, f"{target}, by running it", str(verdict)]))
+        lines = [f"{target}, by running it", str(verdict)]
+        if facts is not None:
+            names = [name for name, found in facts.verdicts.items() if found.status == "refuted"]
+            refuted = [f"{target}, by its facts\nrefuted: by {' and by '.join(names)}\n"] if names else []
+            lines = [facts.to_report().to_text(), *refuted, *lines]
+        typer.echo("\n".join(lines))
     if verdict.status == "refuted" or (facts is not None and facts.is_refuted):
         raise typer.Exit(EXIT_REFUTED)
-
-
-def _list_refuted(target: str, facts: "TrainingFacts") -> list[str]:
-    """Return a line that says which facts refute, if any do."""
-    names = [name for name, verdict in facts.verdicts.items() if verdict.status == "refuted"]
-    return [f"{target}, by its facts\nrefuted: by {' and by '.join(names)}\n"] if names else []
 
 
 def _load_canaries(target: str, source: str | None, records: list[Any], seed: int | None) -> list[Any]:

@@ -61,7 +61,7 @@ def read_values(path: str, kind: str) -> list[Any]:
     elif path.endswith(".parquet"):
         values = _read_parquet(path, kind)
     elif path.endswith(_JSON_SUFFIXES):
-        values = _read_json_lines(path)
+        values = [_parse_json(line, number, path) for number, line in enumerate(read_text_lines(path), 1)]
     elif path.endswith(tuple(_DELIMITERS)):
         values = _read_delimited(path, _DELIMITERS[path[-4:]])
     else:
@@ -111,10 +111,6 @@ def _read_parquet(path: str, kind: str) -> list[Any]:
     except pa.ArrowException as error:
         raise InputError(f"The file {path!r} holds no table of {kind}: {shorten_text(str(error))}.") from None
     return rows
-
-
-def _read_json_lines(path: str) -> list[Any]:
-    return [_parse_json(line, number, path) for number, line in enumerate(read_text_lines(path), 1)]
 
 
 def _parse_json(line: str, number: int, path: str) -> Any:  # noqa: ANN401 - any value

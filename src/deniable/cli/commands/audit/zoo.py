@@ -1,15 +1,15 @@
 """``deniable audit zoo``: broken mechanisms or trainers and correct ones, each audited by computation and samples."""
 
+import dataclasses
+import importlib.util
 import json
 import math
-from collections.abc import Callable
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from deniable.cli.choices import ZooName
-from deniable.cli.commandline import EXIT_REFUTED
-from deniable.cli.options import SAMPLING_PANEL, JsonOption, list_choices, make_option
+from deniable.cli.options import JsonOption
+from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
 from deniable.core.numbers import format_lower, format_upper
 
@@ -28,75 +28,80 @@ _COLUMN_TITLES = (
     "seconds",
     "as expected",
 )
-ZooSeedOption = Annotated[
-    int, make_option(SAMPLING_PANEL, "--seed", "Seed of all random draws; the same seed gives the same results.")
-]
-ZooArgument = Annotated[ZooName, typer.Argument(metavar="ZOO", help=f"Collection to audit: {list_choices(ZooName)}.")]
 
 
 def run_audit_zoo(
-    zoo: ZooArgument = ZooName.MECHANISMS, *, seed: ZooSeedOption = 0, as_json: JsonOption = False
+    zoo: Annotated[
+        Literal["mechanisms", "trainers"],
+        typer.Argument(metavar="ZOO", help="Collection to audit: mechanisms or trainers."),
+    ] = "mechanisms",
+    *,
+    seed: Annotated[
+        int,
+        typer.Option(
+            "--seed",
+            help="Seed of all random draws; the same seed gives the same results.",
+            rich_help_panel="Sampling",
+        ),
+    ] = 0,
+    as_json: JsonOption = False,
 ) -> None:
     """Audit a collection of broken mechanisms or trainers, and print what each audit finds.
 
     Correct ones are audited too, as controls. Exits with 1 if a verdict is not as expected.
     """
+    from deniable.core.parallel import get_progress_reporter, hide_progress
+
+    findings: list[EntryVerdicts] = []
     with show_passes("auditing"):
-        findings = examine_zoo(zoo, seed)
-    typer.echo(
-        json.dumps(build_zoo_records(findings, zoo), indent=2, ensure_ascii=False)
-        if as_json
-        else format_zoo_table(findings, zoo)
-    )
+        report, entries = get_progress_reporter(), load_installed_entries(zoo)
+        report(0, len(entries))
+        for entry in entries:
+            with hide_progress():  # one pass over the zoo, not one for each step
+                findings.append(entry.examine(seed))
+            report(len(findings), len(entries))
+    kind = zoo.removesuffix("s")
+    if as_json:
+        records = [{kind: finding.entry.name, **finding.to_dict()} for finding in findings]
+        typer.echo(json.dumps(records, indent=2, ensure_ascii=False))
+    else:
+        typer.echo(format_zoo_table(findings, kind))
     if not all(finding.is_as_expected for finding in findings):
         raise typer.Exit(EXIT_REFUTED)
 
 
-def load_installed_entries(zoo: ZooName) -> "tuple[ZooEntry, ...]":
-    """Return the entries that can be examined here, and say on standard error how many need an extra."""
-    from deniable.registry.zoo import load_trainer_entries, load_zoo_entries
+def load_installed_entries(zoo: str) -> "list[ZooEntry]":
+    """Return the entries that can be examined here, and say on standard error which need an extra."""
+    from deniable.registry import ZOOS
 
-    if zoo == ZooName.TRAINERS:
-        entries, undecided_names = load_trainer_entries()
-        if undecided_names:
-            typer.echo(
-                f"Facts of {len(undecided_names)} trainers need dp-accounting, and were left out: install "
-                "deniable[train].",
-                err=True,
-            )
-        return entries
-    entries, missing_names = load_zoo_entries()
+    entries: list[ZooEntry] = []
+    missing_names = []
+    for name in ZOOS[zoo]:
+        try:
+            entries += ZOOS[zoo][name]
+        except ModuleNotFoundError as error:
+            if error.name != "torch":
+                raise
+            missing_names.append(name)
     if missing_names:
-        typer.echo(f"{len(missing_names)} entries need torch, and were left out: install deniable[train].", err=True)
+        typer.echo(f"{' and '.join(missing_names)} need torch, and were left out: install deniable[train].", err=True)
+    if zoo == "trainers" and importlib.util.find_spec("dp_accounting") is None:
+        count = sum(entry.verify_law is not None for entry in entries)
+        typer.echo(
+            f"Facts of {count} trainers need dp-accounting, and were left out: install deniable[train].", err=True
+        )
+        entries = [dataclasses.replace(entry, verify_law=None) for entry in entries]
     return entries
 
 
-def examine_zoo(zoo: ZooName, seed: int) -> "list[EntryVerdicts]":
-    """Return the verdicts on every entry."""
-    from deniable.core.parallel import get_progress_reporter, hide_progress
-    from deniable.published.entry import examine_entry
-
-    report, entries = get_progress_reporter(), load_installed_entries(zoo)
-    findings: list[EntryVerdicts] = []
-    report(0, len(entries))
-    for entry in entries:
-        with hide_progress():  # one pass over the zoo, not one for each step
-            findings.append(examine_entry(entry, seed))
-        report(len(findings), len(entries))
-    return findings
-
-
-def format_zoo_table(findings: "list[EntryVerdicts]", zoo: ZooName = ZooName.MECHANISMS) -> str:
+def format_zoo_table(findings: "list[EntryVerdicts]", kind: str) -> str:
     """Return the verdicts as a table in plain text, with the flaws below."""
-    rows = [(_name_kind(zoo), *_COLUMN_TITLES), *map(_format_row, findings)]
+    rows = [(kind, *_COLUMN_TITLES), *map(_format_row, findings)]
     widths = [max(len(row[column]) for row in rows) for column in range(len(rows[0]))]
     lines = ["  ".join(cell.ljust(width) for cell, width in zip(row, widths, strict=True)).rstrip() for row in rows]
     lines.insert(1, "  ".join("-" * width for width in widths))
-    flaws = [
-        f"{finding.entry.name}: {finding.entry.flaw} ({finding.entry.source})"
-        for finding in findings
-        if finding.entry.flaw
-    ]
+    broken = [finding.entry for finding in findings if finding.entry.flaw]
+    flaws = [f"{entry.name}: {entry.flaw} ({entry.source})" for entry in broken]
     unexpected_names = [finding.entry.name for finding in findings if not finding.is_as_expected]
     last_line = (
         f"not as expected: {', '.join(unexpected_names)}" if unexpected_names else "every verdict is as expected"
@@ -104,42 +109,17 @@ def format_zoo_table(findings: "list[EntryVerdicts]", zoo: ZooName = ZooName.MEC
     return "\n".join([*lines, "", *flaws, "", last_line])
 
 
-def build_zoo_records(findings: "list[EntryVerdicts]", zoo: ZooName = ZooName.MECHANISMS) -> list[dict[str, Any]]:
-    """Return the verdicts for JSON."""
-    return [
-        {
-            _name_kind(zoo): finding.entry.name,
-            "source": finding.entry.source,
-            "claim": finding.entry.claim,
-            "flaw": finding.entry.flaw,
-            "exact": finding.exact_verdict.to_dict() if finding.exact_verdict else None,
-            "sampled": finding.sampled_verdict.to_dict() if finding.sampled_verdict else None,
-            "expected": finding.is_as_expected,
-        }
-        for finding in findings
-    ]
-
-
-def _name_kind(zoo: ZooName) -> str:
-    """Return what one entry of a collection is."""
-    return zoo.value.removesuffix("s")
-
-
 def _format_row(finding: "EntryVerdicts") -> tuple[str, ...]:
-    exact_verdict, sampled_verdict = finding.exact_verdict, finding.sampled_verdict
-    seconds = sum(verdict.seconds for verdict in (exact_verdict, sampled_verdict) if verdict)
+    exact, sampled = finding.exact_verdict, finding.sampled_verdict
+    detectable = None if sampled is None else sampled.detectable_epsilon
     return (
         finding.entry.name,
         finding.entry.claim,
-        exact_verdict.status if exact_verdict else "-",
-        _format_bound(exact_verdict) if exact_verdict else "-",
-        sampled_verdict.status if sampled_verdict else "-",
-        _format_bound(sampled_verdict) if sampled_verdict else "-",
-        _format_epsilon(sampled_verdict.detectable_epsilon, format_upper)
-        if sampled_verdict and sampled_verdict.detectable_epsilon is not None
-        else "-",
-        f"{sampled_verdict.samples:,}" if sampled_verdict else "-",
-        f"{seconds:.1f}",
+        *(("-", "-") if exact is None else (exact.status, _format_bound(exact))),
+        *(("-", "-") if sampled is None else (sampled.status, _format_bound(sampled))),
+        "-" if detectable is None else "infinite" if math.isinf(detectable) else format_upper(detectable, 4),
+        f"{sampled.samples:,}" if sampled else "-",
+        f"{sum(verdict.seconds for verdict in (exact, sampled) if verdict):.1f}",
         "yes" if finding.is_as_expected else "NO",
     )
 
@@ -148,10 +128,6 @@ def _format_bound(verdict: "Verdict") -> str:
     """Return the exact epsilon, or the lower bound where there is none, or the theorem's; "-" where none is known."""
     if verdict.status == "undecided":
         return "-"
-    if verdict.samples or verdict.status == "refuted":
-        return _format_epsilon(verdict.lower_bound, format_lower)
-    return _format_epsilon(verdict.epsilon, format_upper)
-
-
-def _format_epsilon(value: float, format_bound: Callable[[float, int], str]) -> str:
-    return "infinite" if math.isinf(value) else format_bound(value, 4)
+    is_bound = verdict.samples or verdict.status == "refuted"
+    value = verdict.lower_bound if is_bound else verdict.epsilon
+    return "infinite" if math.isinf(value) else (format_lower if is_bound else format_upper)(value, 4)

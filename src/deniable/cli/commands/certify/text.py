@@ -1,124 +1,56 @@
 """``deniable certify text``: the predictions of a text model, by interval bounds or smoothed by a word mechanism."""
 
 import dataclasses
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Any
 
 import typer
 
-from deniable.cli.building import (
-    build_optional_mechanism,
-    build_space,
-    describe_substitutions,
-    find_word_files,
-    read_optional_substitutions,
-)
-from deniable.cli.choices import MechanismName, MetricName
-from deniable.cli.commandline import EXIT_REFUTED
-from deniable.cli.commands.certify.intervals import certify_rows_by_intervals
-from deniable.cli.commands.certify.options import (
-    AlphaOption,
-    AttackCountOption,
-    CertifyOptions,
-    CertifySeedOption,
-    DrawsOption,
-    ResultsOption,
-    TextCertification,
-    check_task,
-    report_certification,
-)
-from deniable.cli.commands.certify.smoothing import certify_rows_by_smoothing
-from deniable.cli.labelled_tables import (
-    LabelledColumns,
-    LabelledDocuments,
-    build_documents,
-    print_remarks,
-    read_labelled_table,
-)
-from deniable.cli.model_runs import check_torch, translate_memory_errors
-from deniable.cli.options import (
-    ATTACK_WORDS_PANEL,
-    HIDE_DEFAULT,
-    DelimiterOption,
-    EncodingOption,
-    ForceOption,
-    FormatOption,
-    HideOption,
-    LabelledTableArgument,
-    LabelOption,
-    MechanismEpsilonOption,
-    MetricOption,
-    PremiseOption,
-    QuotingOption,
-    RowLimitOption,
-    SpaceOption,
-    SubstitutionsOption,
-    TextColumnOption,
-    TextModelArgument,
-    get_choice,
-    list_choices,
-    make_option,
-)
+from deniable.cli.commands.certify.options import TextCertificationOptions
+from deniable.cli.documents import LabelledDocuments, LimitedColumns, ReplacementOptions, build_documents
+from deniable.cli.model_runs import check_torch
+from deniable.cli.options import LabelledTableArgument, TextModelArgument, VectorSpaceOptions
+from deniable.cli.process import EXIT_REFUTED
+from deniable.cli.progress import show_passes
+from deniable.cli.rows import read_table
 from deniable.cli.tables import TableOptions
 from deniable.core.errors import InputError
+from deniable.core.guarantees import PROVED_IDEAL, is_proved
+from deniable.core.numbers import format_exact
 
 if TYPE_CHECKING:
     from deniable.models.text.model import TextModel
+    from deniable.models.text.smoothing.certificate import TextCertificates
     from deniable.models.text.substitutions import Substitutions
-    from deniable.space import Space
     from deniable.words import WordMechanism
 
-SmoothingMechanismOption = Annotated[
-    MechanismName | None,
-    make_option(
-        ATTACK_WORDS_PANEL,
-        "--mechanism",
-        (
-            "Word mechanism that smooths the model, by drawing every word anew: "
-            f"{list_choices(MechanismName)}. It needs --mechanism-epsilon."
-        ),
-        metavar="MECHANISM",
-    ),
-]
+_DISTANCE_STEPS = 5
+_USUAL_CHANGES = (1, 2, 3, 5)
+"""Numbers of replaced words at which certified accuracy is always printed."""
 
 
 @dataclasses.dataclass(frozen=True)
-class _AttackWords:
-    """What an attack may change: at least one of the two is given.
+class TextCertification:
+    """What is printed and written.
 
     Attributes:
-        substitutions: words that may replace each word; None for all words.
-        mechanism: smooths the model; None to certify by interval bounds.
+        lines: for the terminal.
+        record: for the JSON.
+        is_refuted: whether an attack refuted a certificate that is stated as proved.
     """
 
-    substitutions: "Substitutions | None"
-    mechanism: "WordMechanism | None"
+    lines: list[str]
+    record: dict[str, Any]
+    is_refuted: bool
 
 
 def run_certify_text(
     model: TextModelArgument,
     source: LabelledTableArgument,
-    *,
-    substitutions: SubstitutionsOption = None,
-    mechanism: SmoothingMechanismOption = None,
-    mechanism_epsilon: MechanismEpsilonOption = None,
-    draws: DrawsOption = 10_000,
-    alpha: AlphaOption = 0.001,
-    attack_count: AttackCountOption = 0,
-    column: TextColumnOption = "text",
-    label: LabelOption,
-    premise: PremiseOption = None,
-    limit: RowLimitOption = None,
-    space: SpaceOption = "glove",
-    metric: MetricOption = MetricName.EUCLIDEAN,
-    hide: HideOption = HIDE_DEFAULT,
-    format_: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    quoting: QuotingOption = None,
-    encoding: EncodingOption = "utf-8",
-    output: ResultsOption = None,
-    force: ForceOption = False,
-    seed: CertifySeedOption = None,
+    words: ReplacementOptions,
+    options: TextCertificationOptions,
+    columns: LimitedColumns,
+    vectors: VectorSpaceOptions,
+    table: TableOptions,
 ) -> None:
     """Certify the predictions of a text model on the rows of a table.
 
@@ -127,56 +59,186 @@ def run_certify_text(
     a certificate that is stated as proved. Requires the train extra of deniable.
     """
     check_torch()
-    from deniable.core.files import check_outputs
-    from deniable.models.text.model import load_text_model
-    from deniable.models.text.training import check_documents_fit
+    from deniable.models.text.model import check_documents_fit, load_text_model
 
-    certify_options = CertifyOptions(draws, alpha, attack_count, seed)
-    columns = LabelledColumns(column, label, premise, TableOptions(format_, delimiter, encoding, quoting))
-    if output is not None:
-        check_outputs([output], [model, source, substitutions, *find_word_files(space, hide)], force=force)
-    check_task(model, "text")
-    word_space = build_space(space, metric, hide)
-    text_model = load_text_model(model, word_space)
-    attack_words = _build_attack_words(word_space, substitutions, get_choice(mechanism), mechanism_epsilon)
-    table = read_labelled_table(source, columns, limit)
-    rows = build_documents(table, word_space, text_model.network.max_words, text_model.classes)
+    options.check("text", model, source, words.substitutions, *vectors.list_files())
+    space = vectors.build()
+    text_model = load_text_model(model, space)
+    sets, mechanism = words.read_substitutions(space), words.build_mechanism(space)
+    read = read_table(source, table, columns.roles, limit=columns.limit)
+    rows = build_documents(read, space, text_model.network.max_words, text_model.classes)
     check_documents_fit(text_model.network, rows.documents)
-    print_remarks([*describe_substitutions(substitutions, attack_words.substitutions), *rows.remarks])
-    with translate_memory_errors():
-        certification = _certify_rows(text_model, rows, attack_words, certify_options)
-    report_certification(certification.lines, certification.record, output, force=force)
-    if certification.is_refuted:
-        raise typer.Exit(EXIT_REFUTED)
-
-
-def _build_attack_words(
-    space: "Space", substitutions: Path | None, mechanism: str | None, epsilon: float | None
-) -> _AttackWords:
-    """Return what an attack may change.
-
-    Raises:
-        InputError: nothing is given, or it cannot be read or built.
-    """
-    words = _AttackWords(
-        read_optional_substitutions(space, substitutions), build_optional_mechanism(space, mechanism, epsilon)
-    )
-    if words.substitutions is None and words.mechanism is None:
+    if mechanism is not None:
+        certification = _certify_by_smoothing(text_model, rows, mechanism, sets, options)
+    elif sets is not None:
+        certification = _certify_by_intervals(text_model, rows, sets, options)
+    else:
         raise InputError(
             "What may an attack change? Give --substitutions to certify by interval bounds, or --mechanism and "
             "--mechanism-epsilon to smooth the model."
         )
-    return words
+    options.report(certification.lines, {**certification.record, "rows left out": len(read) - len(rows.rows)})
+    if certification.is_refuted:
+        raise typer.Exit(EXIT_REFUTED)
 
 
-def _certify_rows(
-    model: "TextModel", rows: LabelledDocuments, attack_words: _AttackWords, certify_options: CertifyOptions
+def _certify_by_intervals(
+    model: "TextModel", rows: LabelledDocuments, sets: "Substitutions", options: TextCertificationOptions
 ) -> TextCertification:
-    """Certify by smoothing where there is a mechanism, otherwise by interval bounds."""
-    if attack_words.mechanism is not None:
-        return certify_rows_by_smoothing(
-            model, rows, attack_words.mechanism, attack_words.substitutions, certify_options
+    """Certify by interval bound propagation, and attack what is certified."""
+    import numpy as np
+
+    from deniable.measure.intervals import estimate_share
+    from deniable.models.text.attacks import TEXT_ATTACKS
+    from deniable.models.text.model import certify_by_intervals, measure_text_accuracy
+
+    documents = rows.documents
+    is_certified = certify_by_intervals(model, documents, sets)
+    clean_accuracy = measure_text_accuracy(model, documents)
+    certified_accuracy = estimate_share(int(is_certified.sum()), len(is_certified))
+    lines = [
+        f"interval bounds: {PROVED_IDEAL}, for all choices of substitutes in {sets.name} and no other change",
+        f"clean accuracy     {clean_accuracy.format_percent()}",
+        f"certified accuracy {certified_accuracy.format_percent()}",
+    ]
+    record = {
+        "certificate": "interval bounds",
+        "status": PROVED_IDEAL,
+        "substitutions": sets.name,
+        "clean accuracy": dataclasses.asdict(clean_accuracy),
+        "certified accuracy": dataclasses.asdict(certified_accuracy),
+        "texts": [
+            {"row": row + 1, "class": documents.classes[code], "certified": bool(is_sure)}
+            for row, code, is_sure in zip(rows.rows.numbers, documents.labels, is_certified, strict=True)
+        ],
+    }
+    attacked_rows = np.flatnonzero(is_certified)[: options.attack_count]
+    if not len(attacked_rows):
+        return TextCertification(lines, record, is_refuted=False)
+    attacked, key = documents.take(attacked_rows), options.make_key()
+    with show_passes("attack"):
+        flips = {
+            name: int(attack(model.network.make_scorer(attacked), attacked, sets, key).flipped.sum())
+            for name, attack in TEXT_ATTACKS.items()
+        }
+    is_refuted = any(flips.values())
+    flips_text = ", ".join(f"{name} {count}" for name, count in flips.items())
+    outcome = "refuted" if is_refuted else "not refuted"
+    lines.append(f"attack: {outcome}; misclassified of {len(attacked_rows):,} certified texts, by search: {flips_text}")
+    return TextCertification(lines, {**record, "attack": {"texts": len(attacked_rows), "flipped": flips}}, is_refuted)
+
+
+def _certify_by_smoothing(
+    model: "TextModel",
+    rows: LabelledDocuments,
+    mechanism: "WordMechanism",
+    sets: "Substitutions | None",
+    options: TextCertificationOptions,
+) -> TextCertification:
+    """Certify the model smoothed by a word mechanism, and attack what is certified."""
+    from deniable.models.text.smoothing.certificate import SmoothingOptions, certify_texts
+    from deniable.models.text.substitutions import describe_source
+
+    documents = rows.documents
+    with show_passes("certify"):
+        certificates = certify_texts(
+            mechanism,
+            model.network.make_scorer(documents),
+            documents.texts,
+            SmoothingOptions(options.alpha, estimation=options.draws),
+            key=None if options.seed is None else options.make_key(),
+            replacements=sets,
         )
-    if attack_words.substitutions is None:
-        raise InputError("Interval bounds need --substitutions: give some.")
-    return certify_rows_by_intervals(model, rows, attack_words.substitutions, certify_options)
+    sampling = f"{len(documents):,} texts, {options.draws:,} draws each, alpha {format_exact(certificates.alpha)}"
+    smoother = describe_source(mechanism)
+    lines = [
+        f"smoothed by {smoother}: {certificates.status} ({certificates.guarantee.source}); {sampling}",
+        *_format_certified_accuracy(certificates, documents.labels.tolist()),
+        options.describe_noise(),
+    ]
+    classes = [documents.classes[code] for code in documents.labels]
+    texts = [
+        {
+            "row": row + 1,
+            "class": name,
+            **dataclasses.asdict(text),
+            "label": None if text.label is None else documents.classes[text.label],
+        }
+        for row, name, text in zip(rows.rows.numbers, classes, certificates.texts, strict=True)
+    ]
+    record = {
+        "certificate": "smoothing by a word mechanism",
+        "mechanism": smoother,
+        "status": certificates.status,
+        "source": certificates.guarantee.source,
+        "replacements": certificates.replacements,
+        "replacements by": certificates.source,
+        "draws": options.draws,
+        "seed": options.seed,
+        "alpha": certificates.alpha,
+        "texts": texts,
+    }
+    outcomes = _attack_certified_texts(model, rows, mechanism, sets, certificates, options)
+    lines += [f"attack within {within}: {outcome}" for within, (outcome, _) in outcomes.items()]
+    if outcomes:
+        record["attack"] = {within: outcome for within, (outcome, _) in outcomes.items()}
+    is_refuted = any(is_refuted_within for _, is_refuted_within in outcomes.values())
+    return TextCertification(lines, record, is_refuted and is_proved(certificates.status))
+
+
+def _format_certified_accuracy(certificates: "TextCertificates", labels: list[int]) -> list[str]:
+    """Return the certified accuracy at a few round distances, then at a few numbers of replaced words."""
+    largest = max((text.distance for text in certificates.texts), default=0.0)
+    steps = range(1, _DISTANCE_STEPS) if largest > 0 else ()
+    distances = [0.0, *(float(f"{largest * step / _DISTANCE_STEPS:.2g}") for step in steps)]
+    certified_changes = {text.changes for text in certificates.texts if text.changes}
+    changes = sorted({*_USUAL_CHANGES, *certified_changes})[:_DISTANCE_STEPS]
+    by_distance = zip(distances, certificates.accuracy_at_distances(labels, distances), strict=True)
+    by_changes = zip(changes, certificates.accuracy_at_changes(labels, changes), strict=True)
+    return [
+        *(
+            f"words moved by less than {size:g} in all: certified accuracy {accuracy.format_percent()}"
+            if size
+            else f"no word moved: accuracy where the smoothed model is sure {accuracy.format_percent()}"
+            for size, accuracy in by_distance
+        ),
+        *(
+            f"{size} word{'s' * (size > 1)} replaced, by {certificates.replacements}: certified accuracy "
+            f"{accuracy.format_percent()}"
+            for size, accuracy in by_changes
+        ),
+    ]
+
+
+def _attack_certified_texts(
+    model: "TextModel",
+    rows: LabelledDocuments,
+    mechanism: "WordMechanism",
+    sets: "Substitutions | None",
+    certificates: "TextCertificates",
+    options: TextCertificationOptions,
+) -> dict[str, tuple[str, bool]]:
+    """Attack the first certified texts inside both of their certificates: what came out, and whether it refutes."""
+    import numpy as np
+
+    from deniable.models.text.smoothing.refutation import TextCertificateAttack
+
+    attacked_rows = np.flatnonzero([text.label is not None for text in certificates.texts])[: options.attack_count]
+    outcomes: dict[str, tuple[str, bool]] = {}
+    if not len(attacked_rows):
+        return outcomes
+    attacked = dataclasses.replace(certificates, texts=tuple(certificates.texts[row] for row in attacked_rows))
+    documents, key = rows.documents.take(attacked_rows), options.make_key(1)
+    scorer = model.network.make_scorer(documents)
+    for within in ("distance", "changes"):
+        with show_passes(f"attack within {within}"):
+            refutation = TextCertificateAttack(within).refute(
+                mechanism, scorer, documents.texts, attacked, replacements=sets, key=key
+            )
+        witness, outcome = refutation.witness, str(refutation)
+        if witness is not None and witness.certified.label is not None:
+            names = documents.classes[witness.certified.label], documents.classes[witness.rival]
+            row = rows.rows.numbers[attacked_rows[witness.text]] + 1
+            outcome = refutation.describe(witness.describe(f"row {row}", *names))
+        outcomes[within] = outcome, refutation.is_refuted
+    return outcomes

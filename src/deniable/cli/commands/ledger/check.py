@@ -2,14 +2,13 @@
 
 import typer
 
-from deniable.cli.charging import open_ledger
-from deniable.cli.commandline import EXIT_REFUTED
-from deniable.cli.commands.ledger.options import KeyFileOption, LedgerArgument
+from deniable.cli.charging import LedgerArgument, LedgerKeyOption, open_ledger
+from deniable.cli.process import EXIT_REFUTED
 
 _MAX_SHOWN = 20
 
 
-def run_ledger_check(where: LedgerArgument, *, key_file: KeyFileOption = None) -> None:
+def run_ledger_check(where: LedgerArgument, *, key_file: LedgerKeyOption = None) -> None:
     """Check that a ledger is whole, that its charges add up, and that nobody is above a cap.
 
     Exits with 1 if something is wrong.

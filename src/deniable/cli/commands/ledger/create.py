@@ -1,36 +1,30 @@
 """``deniable ledger create``: an empty ledger with its budget, and its key."""
 
+import dataclasses
 from pathlib import Path
-from typing import Annotated
 
 import typer
 
-from deniable.cli.commands.ledger.options import KeyFileOption, LedgerArgument
-from deniable.cli.options import PRIVACY_PANEL, make_option
-
-BudgetOption = Annotated[
-    float, make_option(PRIVACY_PANEL, "--budget", "Epsilon that each account of a person has.", metavar="EPSILON")
-]
-LedgerDeltaOption = Annotated[
-    float | None,
-    make_option(
-        PRIVACY_PANEL,
-        "--delta",
-        "Delta of the account for releases that are (epsilon, delta)-private; for example 1e-6.",
-        default_text="no such account",
-    ),
-]
-UnitOption = Annotated[str, make_option(PRIVACY_PANEL, "--unit", "Whose spending is counted.", metavar="WORD")]
+from deniable.cli.charging import LedgerArgument, LedgerKeyOption
+from deniable.cli.commandline import option
 
 
-def run_ledger_create(
-    where: LedgerArgument,
-    *,
-    budget: BudgetOption,
-    delta: LedgerDeltaOption = None,
-    unit: UnitOption = "person",
-    key_file: KeyFileOption = None,
-) -> None:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class LedgerBudget:
+    """Privacy.
+
+    Attributes:
+        budget: epsilon that each account of a person has.
+        delta: delta of the account for releases that are (epsilon, delta)-private; for example 1e-6.
+        unit: whose spending is counted.
+    """
+
+    budget: float = dataclasses.field(metadata=option(metavar="EPSILON"))
+    delta: float | None = dataclasses.field(default=None, metadata=option(show_default="no such account"))
+    unit: str = dataclasses.field(default="person", metadata=option(metavar="WORD"))
+
+
+def run_ledger_create(where: LedgerArgument, allowed: LedgerBudget, key_file: LedgerKeyOption = None) -> None:
     """Create a ledger of what each person has spent, and its key.
 
     Each person has accounts that are never added together: metric epsilon of words, one for each metric (privatize),
@@ -45,7 +39,9 @@ def run_ledger_create(
     key_path = Path(find_key_path(where, key_file))
     if Path(where).absolute() == key_path.absolute():
         raise InputError(f"The ledger and its key are one file, {where!r}: name another with --key-file.")
-    facts = create_ledger(where, budget, delta=delta, unit=unit, secret=generate_key(), key_path=key_path)
+    facts = create_ledger(
+        where, allowed.budget, delta=allowed.delta, unit=allowed.unit, secret=generate_key(), key_path=key_path
+    )
     location = Ledger(where, f"file:{key_path}").shown_location
     typer.echo(
         f"Wrote the ledger {location}, which allows {facts.describe_caps()}, and its key {key_path}. "

@@ -5,24 +5,23 @@ from typing import Annotated
 
 import typer
 
-from deniable.cli.charging import list_ledger_files, open_ledger
-from deniable.cli.commands.ledger.options import KeyFileOption, LedgerArgument
-from deniable.cli.options import OUTPUT_PANEL, ForceOption, make_option
+from deniable.cli.charging import LedgerArgument, LedgerKeyOption, list_ledger_files, open_ledger
+from deniable.cli.options import ForceOption
 
 ExportOption = Annotated[
     str,
-    make_option(
-        OUTPUT_PANEL,
+    typer.Option(
         "--output",
         "-o",
-        'File to write, one JSON object a line; "-" for standard output.',
+        help='File to write, one JSON object a line; "-" for standard output.',
+        rich_help_panel="Output",
         metavar="FILE",
     ),
 ]
 
 
 def run_ledger_export(
-    where: LedgerArgument, *, output: ExportOption, key_file: KeyFileOption = None, force: ForceOption = False
+    where: LedgerArgument, *, output: ExportOption, key_file: LedgerKeyOption = None, force: ForceOption = False
 ) -> None:
     """Write what each person was charged for, one JSON object for each person and kind of release.
 

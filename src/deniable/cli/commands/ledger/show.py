@@ -1,39 +1,120 @@
 """``deniable ledger show``: what was spent, by all persons or by one."""
 
 import dataclasses
+import itertools
 import json
-from typing import TYPE_CHECKING, Annotated
+import math
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.charging import open_ledger
-from deniable.cli.commands.ledger.options import KeyFileOption, LedgerArgument
-from deniable.cli.options import DATA_PANEL, JsonOption, make_option
+from deniable.cli.charging import LedgerArgument, LedgerKeyOption, open_ledger
+from deniable.cli.options import JsonOption
 from deniable.core.errors import InputError, escape_unprintable, shorten_text
 
 if TYPE_CHECKING:
-    from deniable.cli.commands.ledger.spending import AccountSpending, Spending
-
-PersonNameOption = Annotated[
-    str | None, make_option(DATA_PANEL, "--person", "Name of one person, as tables spell it.", metavar="NAME")
-]
+    from deniable.ledger import Ledger
 
 _NAMES = (("mechanism", "a release"), ("unit", "unit"))
 _MAX_NAME_LENGTH = 80
 
 
+@dataclasses.dataclass
+class AccountSpending:
+    """How far an account was spent.
+
+    Attributes:
+        name: which.
+        cap: epsilon that each person has.
+        persons: number of persons who have spent some.
+        largest: epsilon of the person who has spent most.
+    """
+
+    name: str
+    cap: float
+    persons: int = 0
+    largest: float = 0.0
+
+
+@dataclasses.dataclass
+class ChargedRelease:
+    """What one kind of release was charged for.
+
+    Attributes:
+        account: to which.
+        facts: mechanism, epsilon and the like.
+        cells: number of charges.
+        units: words, texts or persons.
+    """
+
+    account: str
+    facts: Mapping[str, Any]
+    cells: int = 0
+    units: int = 0
+
+
+@dataclasses.dataclass(frozen=True)
+class Spending:
+    """What was spent under a ledger.
+
+    Attributes:
+        accounts: those that were charged.
+        releases: what they were charged for.
+        largest_loss: bound on the privacy loss of the person for whom it is largest, by words alone, in nats: units
+            times the largest loss of a word; None where no word was charged.
+    """
+
+    accounts: list[AccountSpending]
+    releases: list[ChargedRelease]
+    largest_loss: float | None
+
+
+def read_spending(ledger: "Ledger", person: str | None = None) -> Spending:
+    """Return what was spent, by all persons or by one who is named.
+
+    Raises:
+        InputError: the ledger cannot be read.
+    """
+    from deniable.ledger.accounts import EPSILON_UNITS, compute_spent_epsilon, find_kind
+
+    facts, accounts = ledger.facts, dict[str, AccountSpending]()
+    for total in ledger.list_totals(person):
+        account = accounts.setdefault(total.account, AccountSpending(total.account, facts.budget))
+        account.persons += 1
+        epsilon = total.amounts[0] / EPSILON_UNITS
+        if total.account == "approximate" and facts.delta is not None:
+            epsilon = compute_spent_epsilon(total.amounts, facts.delta)
+        account.largest = max(account.largest, epsilon)
+    releases, largest_loss = dict[str, ChargedRelease](), None
+    for _, rows in itertools.groupby(ledger.list_units(person), key=lambda units: units.person):
+        loss = 0.0
+        for units in rows:
+            release = releases.setdefault(units.cost.encode(), ChargedRelease(units.cost.account, units.cost.facts))
+            release.cells += units.cells
+            release.units += units.units
+            if find_kind(units.cost.account) == "metric":
+                loss += float(units.cost.facts.get("largest loss", math.inf)) * units.units
+        largest_loss = max(loss, largest_loss or 0.0) or None
+    return Spending([*accounts.values()], [*releases.values()], largest_loss)
+
+
 def run_ledger_show(
     where: LedgerArgument,
     *,
-    person: PersonNameOption = None,
-    key_file: KeyFileOption = None,
+    person: Annotated[
+        str | None,
+        typer.Option(
+            "--person", help="Name of one person, as tables spell it.", rich_help_panel="Data", metavar="NAME"
+        ),
+    ] = None,
+    key_file: LedgerKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Show what was spent under a ledger, by all persons or by one.
 
     The figures are for the owner only: they depend on who has texts in the private tables, and how many.
     """
-    from deniable.cli.commands.ledger.spending import read_spending
     from deniable.core.identity import make_identity
 
     if person is not None and make_identity(person) is None:
@@ -49,7 +130,7 @@ def run_ledger_show(
         typer.echo(line)
 
 
-def _describe_spending(spending: "Spending", unit: str, person: str | None) -> list[str]:
+def _describe_spending(spending: Spending, unit: str, person: str | None) -> list[str]:
     """Return the lines of a report: accounts first, then what they were charged for."""
     from deniable.core.numbers import format_exact, format_upper
 
@@ -74,7 +155,7 @@ def _show_name(name: str) -> str:
     return escape_unprintable(shorten_text(name, _MAX_NAME_LENGTH))
 
 
-def _describe_account(account: "AccountSpending", unit: str, *, is_one: bool) -> str:
+def _describe_account(account: AccountSpending, unit: str, *, is_one: bool) -> str:
     """Return how far an account was spent."""
     from deniable.core.numbers import format_lower, format_upper
 

@@ -2,217 +2,192 @@
 
 import dataclasses
 import functools
-import hashlib
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from deniable.cli.choices import TrainableMethodName
-from deniable.cli.commands.train.corpus import (
-    RewritingCorpus,
-    describe_held_out_words,
-    fingerprint_texts,
-    split_held_out_texts,
+import typer
+
+from deniable.cli.commandline import option
+from deniable.cli.model_runs import (
+    HELD_OUT_SHARE,
+    LossSteps,
+    ModelFiles,
+    ResumableOutput,
+    check_torch,
+    commit_to_data,
+    refuse_pipes,
+    train_and_write,
 )
-from deniable.cli.commands.train.options import (
-    BatchSizeOption,
-    CheckpointOption,
-    ClipOption,
-    EpochsOption,
-    LearningRateOption,
-    ModelOutputOption,
-    TestTableOption,
-    TrainingForceOption,
-    TrainingSeedOption,
-)
-from deniable.cli.labelled_tables import print_remarks
-from deniable.cli.model_runs import LossSteps, ModelFiles, ModelOutput, check_torch, commit_to_data, train_and_write
-from deniable.cli.options import (
-    MODEL_PANEL,
-    DelimiterOption,
-    EncodingOption,
-    FormatOption,
-    QuotingOption,
-    TextColumnOption,
-    TrainingTableArgument,
-    get_choice,
-    list_choices,
-    make_option,
-    select_given,
-)
+from deniable.cli.options import TrainingTableArgument
+from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted_words
 from deniable.cli.progress import format_duration, show_passes, show_steps
+from deniable.cli.rows import Roles, describe_rows, read_table
 from deniable.cli.tables import TableOptions
 from deniable.core.errors import InputError
-from deniable.core.files import PIPE
+from deniable.rewriting.options import MAX_TOKENS, RewriterOptions
 
 if TYPE_CHECKING:
     from deniable.learning.loop import Checkpoint
     from deniable.rewriting.model import Rewriter
-    from deniable.rewriting.training import RewriterOptions
 
-_NOISE_PANEL = "Training with noise"
 _LONG_TRAINING_SECONDS = 300.0
 """Time from which on a small model is offered."""
 _QUICK_SPEEDUP = 20
 """How many times as long the training of a whole model takes as that of a small one; docs/rewrite.md has the times."""
-
-LatentOption = Annotated[
-    int | None,
-    make_option(
-        MODEL_PANEL,
-        "--latent",
-        "Number of coordinates of the vector that represents a text.",
-        default_text="64, or 32 with --quick",
-    ),
-]
-MaximumTokensOption = Annotated[
-    int | None,
-    make_option(
-        MODEL_PANEL, "--max-tokens", "Maximum number of tokens of a text; longer texts are cut.", default_text="64"
-    ),
-]
-QuickOption = Annotated[
-    bool,
-    make_option(
-        MODEL_PANEL, "--quick", "Small network and short run, for a first try, in about a twentieth of the time."
-    ),
-]
-FineTuneOption = Annotated[
-    Path | None, make_option(_NOISE_PANEL, "--fine-tune", "Model file to continue from.", metavar="MODEL")
-]
-MethodOption = Annotated[
-    TrainableMethodName | None,
-    make_option(
-        _NOISE_PANEL,
-        "--method",
-        (
-            f"Rewriting method whose noise is added during training: {list_choices(TrainableMethodName)}. It "
-            "needs --fine-tune."
-        ),
-        metavar="METHOD",
-    ),
-]
-MethodEpsilonOption = Annotated[float | None, make_option(_NOISE_PANEL, "--method-epsilon", "Epsilon of --method.")]
-MethodDeltaOption = Annotated[
-    float | None, make_option(_NOISE_PANEL, "--method-delta", "Delta of --method, for adept-gaussian.")
-]
+_MIN_TEXTS = 10
 
 
-@dataclasses.dataclass(frozen=True)
-class FineTuning:
-    """The model that training continues from, and the method whose noise it adds (the second stage of ADePT).
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class RewriterChoice:
+    """Model.
 
     Attributes:
-        base_path: file of the model; None to begin with a new one.
-        method: a `TrainableMethodName`; None for no noise.
-        epsilon: of the method.
-        delta: of the method.
+        latent: number of coordinates of the vector that represents a text.
+        max_tokens: maximum number of tokens of a text; longer texts are cut.
+        quick: small network and short run, for a first try, in about a twentieth of the time.
+        epochs: maximum number of passes over the texts.
+        batch_size: number of texts in a training step.
+        learning_rate: learning rate of the optimizer.
+        clip: clipping norm of gradients.
+
+    Raises:
+        InputError: a value outside its domain.
+    """
+
+    latent: int | None = dataclasses.field(default=None, metadata=option(show_default="64, or 32 with --quick"))
+    max_tokens: int | None = dataclasses.field(default=None, metadata=option(show_default="64"))
+    quick: bool = False
+    epochs: int | None = dataclasses.field(
+        default=None, metadata=option(panel="Training", show_default="12, or 3 with --quick")
+    )
+    batch_size: int | None = dataclasses.field(
+        default=None, metadata=option(panel="Training", show_default="64, or 32 with --quick")
+    )
+    learning_rate: float | None = dataclasses.field(
+        default=None, metadata=option(panel="Training", show_default="0.003")
+    )
+    clip: float | None = dataclasses.field(default=None, metadata=option(panel="Training", show_default="1"))
+
+    def __post_init__(self) -> None:
+        """Refuse what no network can have before a table is read."""
+        if self.max_tokens is not None and not 1 <= self.max_tokens <= MAX_TOKENS:
+            raise InputError(f"--max-tokens must be from 1 to {MAX_TOKENS:,}. Got {self.max_tokens}.")
+        self.build()
+
+    def build(self, **further: Any) -> RewriterOptions:  # noqa: ANN401 - of several types
+        """The options of the training, with further ones."""
+        given = {name: value for name, value in dataclasses.asdict(self).items() if value is not None}
+        is_quick = given.pop("quick")
+        return (RewriterOptions.quick if is_quick else RewriterOptions)(**given, **further)
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FineTuning:
+    """Training with noise.
+
+    Attributes:
+        fine_tune: model file to continue from.
+        method: rewriting method whose noise is added during training, which needs --fine-tune.
+        method_epsilon: epsilon of --method.
+        method_delta: delta of --method, for adept-gaussian.
 
     Raises:
         InputError: a method without a model or epsilon, or epsilon without a method.
     """
 
-    base_path: Path | None
-    method: str | None
-    epsilon: float | None
-    delta: float | None
+    fine_tune: Path | None = dataclasses.field(default=None, metadata=option(metavar="MODEL"))
+    method: str | None = dataclasses.field(
+        default=None,
+        metadata=option(
+            choices=["adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed"], metavar="METHOD"
+        ),
+    )
+    method_epsilon: float | None = None
+    method_delta: float | None = None
 
     def __post_init__(self) -> None:
+        """Refuse a method of which a part is missing."""
         if self.method is None:
-            if self.epsilon is not None or self.delta is not None:
+            if self.method_epsilon is not None or self.method_delta is not None:
                 raise InputError(
                     "--method-epsilon and --method-delta are those of --method: name one, for example adept-gaussian."
                 )
-            return
-        if self.base_path is None:
+        elif self.fine_tune is None:
             raise InputError("--method adds noise to the training of a model: name the model with --fine-tune.")
-        if self.epsilon is None:
+        elif self.method_epsilon is None:
             raise InputError(f"The method {self.method} needs an epsilon: give it with --method-epsilon.")
 
-    @property
-    def base_fingerprint(self) -> str | None:
-        """BLAKE2b of the file of the model; None without one."""
-        if self.base_path is None:
-            return None
-        return hashlib.blake2b(self.base_path.read_bytes(), digest_size=16).hexdigest()
-
-    def load_base_model(self) -> "Rewriter | None":
-        """Return the model to continue from."""
-        from deniable.rewriting.model import load_rewriter
-
-        return None if self.base_path is None else load_rewriter(self.base_path)
-
-    def describe_noise(self, base_model: "Rewriter | None") -> dict[str, Any] | None:
-        """Return the method, its parameters, and law and scale of the noise as the decoder sees it.
+    def describe_noise(self, start: "Rewriter") -> dict[str, Any] | None:
+        """The method, its parameters, and law and scale of the noise as the decoder sees it; None for no method.
 
         Raises:
             InputError: a parameter outside its domain.
         """
-        from deniable.registry.methods import REWRITING_METHODS, check_method_options
-        from deniable.rewriting.methods.base import VectorMethod
+        from deniable.registry import REWRITING_METHODS, check_method_options
+        from deniable.rewriting.methods import VectorMethod
 
-        if self.method is None or base_model is None:
+        if self.method is None:
             return None
-        method_options = check_method_options(self.method, delta=self.delta)
-        rewriting_method = REWRITING_METHODS[self.method](base_model, epsilon=self.epsilon, **method_options)
-        if not isinstance(rewriting_method, VectorMethod):
+        options = check_method_options(self.method, delta=self.method_delta)
+        method = REWRITING_METHODS[self.method](start, epsilon=self.method_epsilon, **options)
+        if not isinstance(method, VectorMethod):
             raise InputError(f"The method {self.method} adds no noise to a vector: choose another.")
-        law, scale = rewriting_method.training_noise
-        return {"method": self.method, "epsilon": self.epsilon, **method_options, "law": law, "scale": scale}
+        law, scale = method.training_noise
+        return {"method": self.method, "epsilon": self.method_epsilon, **options, "law": law, "scale": scale}
 
 
-@dataclasses.dataclass(frozen=True)
-class _RewriterRun:
-    """What a trained rewriter is a function of, beside the checkpoint.
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class TextTables:
+    """Data.
 
     Attributes:
-        training_texts: to learn from.
-        held_out_texts: they say when to stop.
-        test_texts: to test on; None for the held-out texts.
-        options: of the training.
-        maximum_tokens: of a text.
-        base_model: the model to continue from, or None.
-        noise: that is added, see `FineTuning.describe_noise`.
-        fingerprint: of all texts.
-        seed: public; None for a fresh key.
-        is_quick: whether the model is the small one.
+        column: name of the column with text.
+        test: table to test on.
     """
 
-    training_texts: list[str]
-    held_out_texts: list[str]
-    test_texts: list[str] | None
-    options: "RewriterOptions"
-    maximum_tokens: int
-    base_model: "Rewriter | None"
-    noise: dict[str, Any] | None
-    fingerprint: str
-    seed: int | None
-    is_quick: bool
+    column: str = dataclasses.field(default="text", metadata=option("--column", "-c", metavar="COLUMN"))
+    test: Path | None = dataclasses.field(
+        default=None, metadata=option(metavar="FILE", show_default="a tenth of INPUT")
+    )
+
+    def read(self, source: Path, table: TableOptions, max_tokens: int, remarks: list[str]) -> tuple[list[str], str]:
+        """The texts of a table, and its fingerprint: rows without a text are left out, and long texts are cut.
+
+        Args:
+            source: path of the table.
+            table: how it is written.
+            max_tokens: of a text.
+            remarks: on what was left out or cut, to which those on this table are added.
+
+        Raises:
+            InputError: the table cannot be read, or has no row with a text.
+        """
+        from deniable.rewriting.tokens import truncate_text
+        from deniable.text.tokens import split_tokens
+
+        rows = read_table(str(source), table, Roles(text=self.column))
+        lengths = [len(split_tokens(text)) for text in rows.texts]
+        empty = [place for place, length in enumerate(lengths) if not length]
+        usable = rows.leave_out({f"without a text in {self.column!r}": empty})
+        long = [number for number in usable.numbers if lengths[number] > max_tokens]
+        cut = f"with more than {max_tokens:,} tokens, of which only the first are used"
+        remarks += usable.remarks
+        remarks += describe_source_markup(source, usable.texts)
+        remarks += describe_rows(str(source), long, cut)
+        return [truncate_text(text, max_tokens) for text in usable.texts], rows.fingerprint
 
 
 def run_train_rewriter(
     source: TrainingTableArgument,
-    *,
-    latent: LatentOption = None,
-    maximum_tokens: MaximumTokensOption = None,
-    quick: QuickOption = False,
-    column: TextColumnOption = "text",
-    test: TestTableOption = None,
-    epochs: EpochsOption = None,
-    batch_size: BatchSizeOption = None,
-    learning_rate: LearningRateOption = None,
-    clip: ClipOption = None,
-    fine_tune: FineTuneOption = None,
-    method: MethodOption = None,
-    method_epsilon: MethodEpsilonOption = None,
-    method_delta: MethodDeltaOption = None,
-    format_: FormatOption = None,
-    delimiter: DelimiterOption = None,
-    quoting: QuotingOption = None,
-    encoding: EncodingOption = "utf-8",
-    output: ModelOutputOption,
-    force: TrainingForceOption = False,
-    checkpoint_every: CheckpointOption = 20,
-    seed: TrainingSeedOption = None,
+    choice: RewriterChoice,
+    tables: TextTables,
+    table: TableOptions,
+    tuning: FineTuning,
+    output: ResumableOutput,
+    seed: Annotated[
+        int | None,
+        typer.Option("--seed", help="Seed of all random draws.", rich_help_panel="Output", show_default="random"),
+    ] = None,
 ) -> None:
     """Train an auto-encoder that rewrites texts, and write it with its model card. Train on public texts only.
 
@@ -220,94 +195,94 @@ def run_train_rewriter(
     to resume an interrupted run. Requires the train extra of deniable.
     """
     check_torch()
-    from deniable.rewriting.model import DEFAULT_TOKEN_LIMIT, MAX_TOKEN_LIMIT
+    from deniable.rewriting.card import build_rewriter_card, measure_reconstruction
+    from deniable.rewriting.model import fit_rewriter, load_rewriter
 
-    fine_tuning = FineTuning(fine_tune, get_choice(method), method_epsilon, method_delta)
-    if maximum_tokens is not None and not 1 <= maximum_tokens <= MAX_TOKEN_LIMIT:
-        raise InputError(f"--max-tokens must be from 1 to {MAX_TOKEN_LIMIT:,}. Got {maximum_tokens}.")
-    if PIPE in {str(source), str(test)}:
-        raise InputError("An interrupted run reads its tables again, which a pipe cannot do: give the path of a file.")
-    model_output = ModelOutput(output, force, checkpoint_every)
-    model_output.check(source, test, fine_tune)
-    base_model = fine_tuning.load_base_model()
-    noise = fine_tuning.describe_noise(base_model)
-    given_options: dict[str, float | None] = {"latent": latent, "epochs": epochs, "batch_size": batch_size}
-    given_options |= {"learning_rate": learning_rate, "clip": clip}
-    options = _build_options(select_given(given_options), noise, base_model, quick=quick, maximum_tokens=maximum_tokens)
-    token_limit = maximum_tokens or DEFAULT_TOKEN_LIMIT if base_model is None else base_model.limit
-    corpus = RewritingCorpus(source, test, column, TableOptions(format_, delimiter, encoding, quoting))
-    texts, test_texts = corpus.read_training_texts(token_limit), corpus.read_test_texts(token_limit)
-    training_texts, held_out_texts = split_held_out_texts(texts, corpus)
-    print_remarks([*corpus.remarks, *describe_held_out_words(corpus, training_texts, held_out_texts, base_model)])
-    fingerprint = fingerprint_texts(texts, test_texts or [])
-    run = _RewriterRun(
-        training_texts, held_out_texts, test_texts, options, token_limit, base_model, noise, fingerprint, seed, quick
-    )
-    train_and_write(
-        model_output,
-        _describe_run(run, fine_tuning),
-        functools.partial(_fit_model, run),
-        functools.partial(_describe_model, run),
-    )
+    refuse_pipes(source, tables.test)
+    output.check(source, tables.test, tuning.fine_tune)
+    start, noise, options = None, None, choice.build()
+    if tuning.fine_tune is not None:
+        start = load_rewriter(tuning.fine_tune)
+        noise = tuning.describe_noise(start)
+        for name in ("latent", "max_tokens"):
+            if getattr(choice, name) is not None:
+                raise InputError(
+                    f"--{name.replace('_', '-')} is that of the model given with --fine-tune: leave it out."
+                )
+        options = choice.build(max_tokens=start.limit, noise=None if noise is None else (noise["law"], noise["scale"]))
+    remarks: list[str] = []
+    texts, data = tables.read(source, table, options.max_tokens, remarks)
+    test_texts, test_data = None, ""
+    if tables.test is not None:
+        try:
+            test_texts, test_data = tables.read(tables.test, table, options.max_tokens, remarks)
+        except InputError as error:
+            raise InputError(f"In --test: {error}") from None
+    training_texts, held_out_texts = _hold_out_texts(texts, source, remarks)
+    for remark in [*remarks, *_describe_held_out_words(source, training_texts, held_out_texts, start)]:
+        typer.echo(remark, err=True)
+
+    def fit(checkpoint: "Checkpoint") -> "Rewriter":
+        with show_steps("training", advise=functools.partial(_advise, is_quick=choice.quick)) as steps:
+            return fit_rewriter(
+                training_texts,
+                held_out_texts,
+                options,
+                seed=seed,
+                checkpoint=checkpoint,
+                progress=LossSteps(steps),
+                start=start,
+            )
+
+    def describe(model: "Rewriter") -> ModelFiles:
+        with show_passes("testing the model"):
+            figures = measure_reconstruction(model, held_out_texts if test_texts is None else test_texts)
+        owner_record = commit_to_data(data + test_data)
+        test_count = None if test_texts is None else len(test_texts)
+        card = build_rewriter_card(model, owner_record["commitment"], figures, test_count, noise)
+        line = f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}"
+        return ModelFiles(model, card, owner_record, line)
+
+    train_and_write(output, fit, describe)
 
 
-def _build_options(
-    given_options: dict[str, Any],
-    noise: dict[str, Any] | None,
-    base_model: "Rewriter | None",
-    *,
-    quick: bool,
-    maximum_tokens: int | None,
-) -> "RewriterOptions":
-    """Return the options of the run.
+def _hold_out_texts(texts: list[str], source: Path, remarks: list[str]) -> tuple[list[str], list[str]]:
+    """Texts to learn from, and held-out texts that say when to stop; no text is in both.
 
     Raises:
-        InputError: a value outside its domain, or one that the model to continue from has decided.
+        InputError: there are too few.
     """
-    from deniable.rewriting.model import get_shape_options
-    from deniable.rewriting.training import RewriterOptions
+    from deniable.core.randomness import derive_key_from_seed, make_generator
 
-    if base_model is not None:
-        for name, value in (("--latent", given_options.get("latent")), ("--max-tokens", maximum_tokens)):
-            if value is not None:
-                raise InputError(f"{name} is that of the model given with --fine-tune: leave it out.")
-        given_options = {**given_options, **get_shape_options(base_model)}
-    if noise is not None:
-        given_options = {**given_options, "noise": (noise["law"], noise["scale"])}
-    return RewriterOptions.quick(**given_options) if quick else RewriterOptions(**given_options)
-
-
-def _describe_run(run: _RewriterRun, fine_tuning: FineTuning) -> dict[str, Any]:
-    """Return what a checkpoint must agree with."""
-    return {
-        "task": "rewrite",
-        "data": run.fingerprint,
-        "limit": run.maximum_tokens,
-        "start": fine_tuning.base_fingerprint,
-        "seed": run.seed,
-        **dataclasses.asdict(run.options),
-    }
-
-
-def _fit_model(run: _RewriterRun, checkpoint: "Checkpoint") -> "Rewriter":
-    """Train the model, or resume its training."""
-    from deniable.rewriting.model import fit_rewriter
-
-    with show_steps("training", advise=functools.partial(_advise, is_quick=run.is_quick)) as steps:
-        return fit_rewriter(
-            run.training_texts,
-            run.held_out_texts,
-            run.options,
-            limit=run.maximum_tokens,
-            seed=run.seed,
-            checkpoint=checkpoint,
-            progress=LossSteps(steps),
-            start=run.base_model,
+    distinct_texts = [*dict.fromkeys(texts)]
+    count = len(distinct_texts)
+    if count < _MIN_TEXTS:
+        raise InputError(
+            f"{str(source)!r} has too few distinct texts to learn from, {count}: give at least {_MIN_TEXTS}."
+            + "".join(f" ({remark})" for remark in remarks)
         )
+    order = make_generator(derive_key_from_seed(0), "held out").permutation(count)
+    held_out = [distinct_texts[index] for index in sorted(order[: round(HELD_OUT_SHARE * count)])]
+    held_out_set = {*held_out}
+    return [text for text in texts if text not in held_out_set], held_out
+
+
+def _describe_held_out_words(
+    source: Path, training_texts: list[str], held_out_texts: list[str], start: "Rewriter | None"
+) -> list[str]:
+    """A remark where the vocabulary of the model to be lacks many words of texts that it does not learn from."""
+    from deniable.rewriting.tokens import Vocabulary
+
+    if start is None:
+        words = Vocabulary.build(training_texts).words
+        advice = "Train on more texts, of one language with spaces between its words"
+    else:
+        words, advice = start.vocabulary.words, "Go on with texts of the kind that the model of --fine-tune knows"
+    return describe_unlisted_words(source, held_out_texts, words, advice)
 
 
 def _advise(left_seconds: float, *, is_quick: bool) -> str:
-    """Return how long training will take and, where that is long, what takes less."""
+    """How long training will take and, where that is long, what takes less."""
     announcement = (
         f"training takes about {format_duration(left_seconds)} on this machine, or less if it stops improving"
     )
@@ -318,17 +293,3 @@ def _advise(left_seconds: float, *, is_quick: bool) -> str:
         f"{announcement}. A small model for a first try takes about {quick_time}, and returns far fewer texts word for "
         "word: stop, and run the command again with --quick --force."
     )
-
-
-def _describe_model(run: _RewriterRun, model: "Rewriter") -> ModelFiles:
-    """Return the files of a trained model, with what tests say of it."""
-    from deniable.rewriting.card import build_rewriter_card
-    from deniable.rewriting.model import measure_reconstruction
-
-    with show_passes("testing the model"):
-        figures = measure_reconstruction(model, run.held_out_texts if run.test_texts is None else run.test_texts)
-    owner_record = commit_to_data(run.fingerprint)
-    test_count = None if run.test_texts is None else len(run.test_texts)
-    card = build_rewriter_card(model, owner_record["commitment"], figures, test_count, run.noise)
-    line = f"exact match {figures['exact match'].value:.3f}, BLEU-4 {figures['bleu'].value:.1f}"
-    return ModelFiles(model, card, owner_record, line)

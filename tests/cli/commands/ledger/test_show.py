@@ -1,7 +1,7 @@
 """What `ledger show` reads of a ledger."""
 
 import deniable as dn
-from deniable.cli.commands.ledger.spending import Spending, read_spending
+from deniable.cli.commands.ledger.show import Spending, read_spending
 from deniable.ledger.accounts import compute_spent_epsilon
 from tests.ledger.store import PERSON, SECRET, TEXT, WORD, cells
 

@@ -1,4 +1,4 @@
-"""``deniable train text --kind dp-fasttext``: private figures for the owner alone, and options that are declared."""
+"""``deniable train fasttext``: private figures for the owner alone, and options that are declared."""
 
 import csv
 import re
@@ -19,8 +19,8 @@ def train(call, place):
     write(place / "many.csv", lines(400))
 
     def training(*options, data="many.csv", output="m.pt", declared=BRIEF):
-        given = [data, "--kind", "dp-fasttext", "--label", "label", "-o", output]
-        return call("train", "text", *given, *SPACE, *declared, *options)
+        given = [data, "--label", "label", "-o", output]
+        return call("train", "fasttext", *given, *SPACE, *declared, *options)
 
     return training
 
@@ -72,7 +72,7 @@ def test_an_interrupted_run(train, place):
     with interrupted():
         fails(train("--checkpoint-every", "3", declared=DECLARED), "'m.pt.checkpoint'")
     kept = (place / "m.pt.checkpoint").read_bytes()
-    fails(train("--checkpoint-every", "3", data="train.csv", declared=DECLARED), "other data")
+    fails(train("--checkpoint-every", "3", data="train.csv", declared=DECLARED), "other table")
     assert train("--checkpoint-every", "3", declared=DECLARED).code == 0
     assert not (place / "m.pt.checkpoint").exists()
     (place / "n.pt.checkpoint").write_bytes(kept)
@@ -86,8 +86,6 @@ def test_an_interrupted_run(train, place):
     ("options", "value"),
     [
         (["--person", "who"], "--person"),
-        (["--public", "test.csv"], "dp-linear"),
-        (["--training", "ibp"], "--training"),
         (["--seed", "1"], "--seed"),
         (["--metric", "angular"], "--metric"),
         (["--classes", "good"], "'good'"),

@@ -1,25 +1,17 @@
-"""Private tables: every row judged by itself, the public file beside them, what is held out."""
+"""Rows of a table: every row judged by itself, persons and classes in every format, what is held out."""
 
 import itertools
 import json
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from deniable.cli.private_tables import (
-    PrivateColumns,
-    PrivateTable,
-    PublicFile,
-    TableOptions,
-    check_test_file,
-    describe_capped_rows,
-    hold_out_rows,
-    read_private_table,
-)
+from deniable.cli.rows import Roles, Rows, read_table
+from deniable.cli.tables import TableOptions
+from deniable.core.randomness import generate_key
+from deniable.persons.collection import group_rows
 from tests.cli.text_models import write
-from tests.refusals import refuses
 
 CSV = TableOptions()
 CLASSES = ("good", "bad")
@@ -36,7 +28,7 @@ ROWS = [
 def read(folder, rows=ROWS, person="who"):
     """Return the usable rows of a csv."""
     write(folder / "t.csv", rows, ("text", "label", "who"))
-    return read_private_table(str(folder / "t.csv"), PrivateColumns("text", "label", person, CSV), CLASSES)
+    return read_table(str(folder / "t.csv"), CSV, Roles(label="label", person=person)).usable(CLASSES)
 
 
 def test_rows_that_cannot_be_used(tmp_path):
@@ -65,9 +57,9 @@ def test_names_of_persons_and_classes_in_every_format(tmp_path):
     lines = [json.dumps(member) for member in [*members, {"text": "fine", "stars": " 4", "who": " "}]]
     (tmp_path / "t.jsonl").write_text("\n".join(lines))
     write(tmp_path / "t.csv", [("fine", " 5", "1"), ("fine", "5", " 1"), ("fine", "4", "2")], tuple(columns))
-    names = PrivateColumns("text", "stars", "who", CSV)
+    roles = Roles(label="stars", person="who")
     for kind in ("parquet", "jsonl", "csv"):
-        table = read_private_table(str(tmp_path / f"t.{kind}"), names, ("4", "5"))
+        table = read_table(str(tmp_path / f"t.{kind}"), CSV, roles).usable(("4", "5"))
         assert table.persons == ["1", "1", "2"]
         assert table.labels[:2] == ["5", "5"]
 
@@ -77,76 +69,35 @@ def test_truth_values_are_classes_as_json_writes_them(tmp_path):
     pq.write_table(pa.table({"text": ["fine"], "ok": [True]}), tmp_path / "t.parquet")
     (tmp_path / "t.jsonl").write_text('{"text": "fine", "ok": true}\n')
     for kind in ("parquet", "jsonl"):
-        table = read_private_table(str(tmp_path / f"t.{kind}"), PrivateColumns("text", "ok", None, CSV), ("true", "no"))
+        table = read_table(str(tmp_path / f"t.{kind}"), CSV, Roles(label="ok")).usable(("true", "no"))
         assert table.labels == ["true"]
 
 
-def test_labels_become_numbers_of_the_declared_classes(tmp_path):
-    """Class numbers follow the declared order, and a person's further rows do not count beyond the maximum."""
-    rows = [("one", "bad", "ann"), ("two", "good", "ann"), ("three", "good", "ben")]
-    private = read(tmp_path, rows).to_private_texts(CLASSES, 1)
-    assert private.labels.tolist() == [1, 0, 0]
-    assert (private.units.rows.tolist(), private.units.unit) == ([0, 2], "person")
-    assert describe_capped_rows("t.csv", ["ann", "ann", "ben"], 1) == [
-        "t.csv: 1 row beyond the first 1 of their person not used: row 2"
-    ]
-    assert describe_capped_rows("t.csv", None, 1) == describe_capped_rows("t.csv", ["ann"], None) == []
-
-
 def test_fingerprints_tell_tables_apart(tmp_path):
-    """Whatever is read of a table changes its fingerprint, rows that are left out too."""
-    prints = [read(tmp_path, rows).fingerprint for rows in (ROWS, ROWS[:-1], [*ROWS[:-1], ("poor", "good", "ben")])]
-    assert len({*prints}) == 3
-    assert read(tmp_path).fingerprint == prints[0]
+    """Whatever is read of a table changes its fingerprint, rows that cannot be used too."""
+
+    def fingerprint(rows):
+        write(tmp_path / "t.csv", rows, ("text", "label", "who"))
+        return read_table(str(tmp_path / "t.csv"), CSV, Roles(label="label", person="who")).fingerprint
+
+    prints = [fingerprint(rows) for rows in (ROWS, ROWS[1:], ROWS[:-1], [*ROWS[:-1], ("poor", "good", "ben")])]
+    assert len({*prints}) == 4
+    assert fingerprint(ROWS) == prints[0]
 
 
 @pytest.mark.parametrize("persons", [None, [str(row // 4) for row in range(8_000)]])
 def test_a_tenth_is_held_out(persons):
     """About a tenth of records or whole persons is held out, others in every run, and no row is lost."""
     texts = [str(row) for row in range(8_000)]
-    table = PrivateTable(texts, ["good"] * 8_000, persons, {}, [*range(8_000)], 8_000, "", ())
-    parts = [hold_out_rows(table) for _ in range(2)]
+    roles = Roles() if persons is None else Roles(person="who")
+    rows = Rows("t.csv", roles, {"text": texts, "who": persons or texts}, range(8_000), 8_000)
+    parts = [rows.hold_out(generate_key()) for _ in range(2)]
     for training, test in parts:
         assert sorted([*training.texts, *test.texts]) == sorted(texts)
         assert 0.07 < len(test) / 8_000 < 0.13
         if persons is not None:
             assert not {*training.persons} & {*test.persons}
     assert parts[0][1].texts != parts[1][1].texts
-
-
-def test_a_file_that_is_the_private_one(tmp_path):
-    """The private table under its name, a link or a copy of it is neither public nor to be tested on; others may be."""
-    for name, rows in (("t.csv", ROWS), ("copy.csv", ROWS), ("other.csv", ROWS[:-1])):
-        write(tmp_path / name, rows, ("text", "label", "who"))
-    (tmp_path / "link.csv").symlink_to(tmp_path / "t.csv")
-    private = str(tmp_path / "t.csv")
-    for name in ("t.csv", "copy.csv", "link.csv"):
-        with refuses(name):
-            PublicFile(tmp_path / name, "text", None, CSV).check_is_other_file(private)
-        with refuses(name):
-            check_test_file(tmp_path / name, private)
-    for source in (private, "-"):
-        PublicFile(tmp_path / "other.csv", "text", None, CSV).check_is_other_file(source)
-        check_test_file(tmp_path / "other.csv", source)
-    check_test_file(None, private)
-    check_test_file(tmp_path / "t.csv", "-")
-
-
-def test_public_texts_and_labels(tmp_path):
-    """Public labels are numbered by the declared classes, or are the classes, sorted; others are none."""
-    write(tmp_path / "p.csv", ROWS, ("text", "label", "who"))
-    labelled = PublicFile(tmp_path / "p.csv", "text", "label", CSV)
-    texts, classes = labelled.read_texts(CLASSES)
-    assert classes == CLASSES
-    assert texts.texts == ["fine", "poor", "dull", "awful", "poor"]
-    np.testing.assert_array_equal(texts.labels, [0, -1, -1, 1, 1])
-    assert labelled.read_texts(None)[1] == ("bad", "good", "mixed")
-    texts, classes = PublicFile(tmp_path / "p.csv", "text", None, CSV).read_texts(None)
-    assert (texts.labels, classes, len(texts.texts)) == (None, None, 5)
-    (tmp_path / "lines.txt").write_text("one line\n\nanother\n")
-    assert PublicFile(tmp_path / "lines.txt", "text", None, CSV).read_texts(CLASSES)[0].texts == ["one line", "another"]
-    with refuses("x, y"):
-        labelled.read_texts(("x", "y"))
 
 
 def test_every_spelling_of_a_person_is_held_out_together(tmp_path):
@@ -157,7 +108,7 @@ def test_every_spelling_of_a_person_is_held_out_together(tmp_path):
         "0": [0, "-0", "-0.0"],
     }
     people = [(name, one) for name, listed in spellings.items() for one in listed] * 3
-    names = PrivateColumns("text", "label", "who", CSV)
+    roles = Roles(label="label", person="who")
     members = [{"text": "fine", "label": "good", "who": one} for _, one in people]
     (tmp_path / "t.jsonl").write_text("".join(json.dumps(member) + "\n" for member in members))
     write(tmp_path / "t.csv", [tuple(member.values()) for member in members], ("text", "label", "who"))
@@ -165,12 +116,12 @@ def test_every_spelling_of_a_person_is_held_out_together(tmp_path):
         pa.table({name: [str(member[name]) for member in members] for name in members[0]}), tmp_path / "t.parquet"
     )
     for kind in ("jsonl", "csv", "parquet"):
-        table = read_private_table(str(tmp_path / f"t.{kind}"), names, CLASSES)
+        table = read_table(str(tmp_path / f"t.{kind}"), CSV, roles).usable(CLASSES)
         assert table.persons == [name for name, _ in people]
-        assert len(table.to_private_texts(CLASSES, None).units) == len(spellings)
-        assert len(table.to_private_texts(CLASSES, 2).units.rows) == 2 * len(spellings)
+        assert len(group_rows(len(table), table.persons)) == len(spellings)
+        assert len(group_rows(len(table), table.persons, 2).rows) == 2 * len(spellings)
         for number in range(20):
-            training, test = hold_out_rows(table, bytes([number] * 32))
+            training, test = table.hold_out(bytes([number] * 32))
             assert not {*training.persons} & {*test.persons}
 
 
@@ -183,7 +134,7 @@ def test_cells_that_name_nobody(tmp_path):
     columns = {"text": ["fine"] * 7, "label": ["good"] * 7, "who": floats}
     pq.write_table(pa.table(columns), tmp_path / "t.parquet")
     for kind, count in (("jsonl", 6), ("parquet", 5)):
-        table = read_private_table(str(tmp_path / f"t.{kind}"), PrivateColumns("text", "label", "who", CSV), CLASSES)
+        table = read_table(str(tmp_path / f"t.{kind}"), CSV, Roles(label="label", person="who")).usable(CLASSES)
         assert table.persons == ["1", "2"]
         (remark,) = table.remarks
         assert (
