@@ -25,11 +25,11 @@ from deniable.auditing.training.bounds import judge_scores, plan_guesses
 from deniable.core.guarantees import ADDED_OR_REMOVED_RECORD, Guarantee, Verdict
 from deniable.persons.budget import NOISE_STEPS
 from deniable.persons.classifier import LinearClassifier
-from deniable.persons.classifier_training import ClassifierOptions, PrivateTexts, fit_linear_classifier
-from deniable.persons.collection import RECORD, UnitRows, group_rows
+from deniable.persons.collection import RECORD, Collection, PublicKnowledge, UnitRows
 from deniable.persons.features import FeatureMap, build_feature_map
-from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT, compute_contrasts, plan_linear_training
-from deniable.persons.noisy_sums import ResidualSums
+from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT, plan_linear_training, sum_residuals
+from deniable.persons.options import ClassifierOptions
+from deniable.persons.release import Release, plan_budget
 
 Array = npt.NDArray[np.float64]
 CLASSES = ("negative", "positive")
@@ -91,7 +91,7 @@ def parse_options() -> argparse.Namespace:
 
 def find_rare_words(reviews: Reviews, feature_map: FeatureMap, count: int) -> list[str]:
     """Return the words of the vocabulary that the reviews use least: what else trains them hides a canary."""
-    used = np.bincount(feature_map.extract_features(reviews.texts).columns, minlength=len(feature_map))
+    used = np.bincount(feature_map.extract_features(reviews.texts).indices, minlength=len(feature_map))
     order = np.argsort(used[1 : 1 + len(feature_map.words)], kind="stable")
     return [feature_map.words[place] for place in order[:count]]
 
@@ -109,17 +109,17 @@ def train_with_canaries(
     added = [canary for canary, is_included in zip(canaries, included, strict=True) if is_included]
     texts = reviews.texts + [canary.text for canary in added]
     labels = np.array(reviews.labels + [canary.label for canary in added], dtype=np.int64)
-    private = PrivateTexts(texts, labels, group_rows(len(texts)))
     # The nominal number is declared: it must not follow the coins.
-    settings = ClassifierOptions(CLASSES, epsilon, DELTA, records=len(reviews.texts))
-    return included, fit_linear_classifier(private, feature_map, settings)
+    settings = ClassifierOptions(epsilon=epsilon, delta=DELTA, records=len(reviews.texts), classes=CLASSES)
+    release = Release(Collection(texts, labels), settings, PublicKnowledge(feature_map))
+    return included, release.measure().classifier
 
 
 def score_canaries(model: LinearClassifier, canaries: list[CanaryText]) -> Array:
     """Return the margin of each canary's label along its own features, the constant one left out."""
     features = model.feature_map.extract_features([canary.text for canary in canaries])
-    values = np.where(features.columns == 0, 0.0, features.values)
-    margins = model.score_features(dataclasses.replace(features, values=values))
+    features.data[features.indices == 0] = 0.0
+    margins = model.score_features(features)
     labels = np.array([canary.label for canary in canaries])
     scores: Array = margins[np.arange(len(canaries)), labels]
     return scores
@@ -142,16 +142,16 @@ def draw_canaries(words: list[str], canaries: int, classes: int, *, words_per_ca
 def check_step(reviews: Reviews, feature_map: FeatureMap, epsilon: float = 4.0, neighbours: int = 25) -> str:
     """Say what one review less does to the first sum of a descent, in the integers that are summed: no statistics."""
     features = feature_map.extract_features(reviews.texts)
-    budget = ClassifierOptions(CLASSES, epsilon, DELTA, records=len(reviews.texts)).plan_budget(feature_map, RECORD)
+    options = ClassifierOptions(epsilon=epsilon, delta=DELTA, records=len(reviews.texts), classes=CLASSES)
+    budget = plan_budget(options, len(feature_map), RECORD)
     plan = plan_linear_training(budget, len(reviews.texts))
     bound = budget.compute_norm_bound(CLASSIFIER_MEASUREMENT)
-    contrasts = compute_contrasts(len(CLASSES))
-    arrays = features.offsets, features.columns, features.values, np.array(reviews.labels, dtype=np.int64)
+    labels = np.array(reviews.labels, dtype=np.int64)
     weights = np.zeros((len(feature_map), len(CLASSES) - 1))
 
     def compute_sum(rows: list[Any]) -> npt.NDArray[np.int64]:
         units = UnitRows(RECORD, np.array(rows, dtype=np.int64), np.arange(len(rows) + 1))
-        return ResidualSums(*arrays, units, contrasts).sum_gradients(weights, plan.clip, bound).ravel()
+        return sum_residuals(features, labels, units, len(CLASSES)).sum_gradients(weights, plan.clip, bound).ravel()
 
     rows = list(range(len(reviews.texts)))
     whole = compute_sum(rows)

@@ -13,7 +13,7 @@ import time
 import torch
 
 from deniable.models.images.networks import ImageArchitecture, NetworkNoise, compute_noisy_scores
-from deniable.models.shared.tally import DRAWS_PER_CALL, tally_images
+from deniable.models.tally import DRAWS_PER_CALL, tally_images
 
 
 def compare(name: str, images: int, draws: int, rounds: int) -> None:

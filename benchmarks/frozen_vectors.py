@@ -13,9 +13,11 @@ import pyarrow.parquet as pq
 
 from deniable.core.arrays import IntArray
 from deniable.models.text.documents import Documents, tokenize_texts
-from deniable.models.text.private_training import PrivateTextOptions, fit_private_text_model
-from deniable.persons.classifier_training import ClassifierOptions, fit_linear_classifier, make_private_texts
-from deniable.persons.features import build_space_feature_map
+from deniable.models.text.options import PrivateTextOptions
+from deniable.models.text.private_training import fit_private_text_model
+from deniable.persons.collection import Collection, read_public
+from deniable.persons.options import ClassifierOptions
+from deniable.persons.release import Release
 from deniable.space import Space
 
 DELTA = 1e-5
@@ -39,24 +41,24 @@ def main() -> None:
     options = parser.parse_args()
     is_default = options.vectors == "glove"
     space = Space.glove() if is_default else Space.load(options.vectors)
-    feature_map = build_space_feature_map(Space.glove(hide=()) if is_default else space)
     (texts, labels), (test_texts, test_labels) = read_table(options.train), read_table(options.test)
     classes = tuple(map(str, range(int(labels.max()) + 1)))
+    public = read_public(Space.glove(hide=()) if is_default else space, classes)
     documents = Documents(tokenize_texts(space, texts).texts, labels, classes)
     test_documents = Documents(tokenize_texts(space, test_texts).texts, test_labels, classes)
-    test_rows = feature_map.extract_features(test_texts)
+    test_rows = public.feature_map.extract_features(test_texts)
     order = np.random.default_rng(0).permutation(len(texts))
     print("| records | epsilon | dp-fasttext | dp-linear |\n|---:|---:|---:|---:|")
     for count in options.records:
         rows = order[:count]
-        private = make_private_texts([texts[row] for row in rows], labels[rows])
+        private = Collection([texts[row] for row in rows], labels[rows])
         for epsilon in options.epsilons:
             model = fit_private_text_model(
                 space, documents.take(rows), PrivateTextOptions(epsilon, DELTA, count), key=bytes(32)
             )
             frozen = float((model.predict(test_documents) == test_labels).mean())
-            choice = ClassifierOptions(classes, epsilon, DELTA, records=count, seed=1)
-            classifier = fit_linear_classifier(private, feature_map, choice)
+            choice = ClassifierOptions(epsilon=epsilon, delta=DELTA, records=count, classes=classes, seed=1)
+            classifier = Release(private, choice, public).measure().classifier
             words = float((classifier.score_features(test_rows).argmax(1) == test_labels).mean())
             print(f"| {count:,} | {epsilon:g} | {100 * frozen:.1f} % | {100 * words:.1f} % |", flush=True)
 

@@ -115,7 +115,7 @@ def open_pandas(workers: int) -> Iterator[Run]:
     limit_processors(workers)
     import pandas as pd
 
-    from deniable.engines.pandas import privatize_dataframe
+    from deniable.engines.frames import privatize_dataframe
 
     def run(source: Path, target: Path, release: dn.Release) -> None:
         privatize_dataframe(pd.read_parquet(source), release, text="text", id="id").table.to_parquet(target)
@@ -129,7 +129,7 @@ def open_polars(workers: int) -> Iterator[Run]:
     limit_processors(workers)
     import polars as pl
 
-    from deniable.engines.polars import privatize_dataframe
+    from deniable.engines.frames import privatize_dataframe
 
     def run(source: Path, target: Path, release: dn.Release) -> None:
         privatize_dataframe(pl.read_parquet(source), release, text="text", id="id").table.write_parquet(target)
@@ -143,7 +143,7 @@ def open_duckdb(workers: int) -> Iterator[Run]:
     limit_processors(workers)
     import duckdb
 
-    from deniable.engines.duckdb import privatize_relation
+    from deniable.engines.arrow import privatize_relation
 
     connection = duckdb.connect(config={"threads": str(workers)})
 
@@ -157,18 +157,17 @@ def open_duckdb(workers: int) -> Iterator[Run]:
 
 @contextlib.contextmanager
 def open_huggingface(workers: int) -> Iterator[Run]:
-    """Yield a run of a Hugging Face dataset, by so many processes."""
+    """Yield a run of a Hugging Face dataset, on so many processors."""
     limit_processors(workers)
     from datasets import Dataset, disable_progress_bars
 
-    from deniable.engines.huggingface import privatize_dataset
+    from deniable.engines.arrow import privatize_dataset
 
     disable_progress_bars()
 
     def run(source: Path, target: Path, release: dn.Release) -> None:
         dataset = Dataset(pq.read_table(source))
-        processes = None if workers == 1 else workers
-        privatize_dataset(dataset, release, text="text", id="id", num_proc=processes).table.to_parquet(target)
+        privatize_dataset(dataset, release, text="text", id="id").table.to_parquet(target)
 
     yield run
 

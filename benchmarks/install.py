@@ -62,9 +62,9 @@ def list_commands() -> dict[str, str]:
     """Return name -> Python code of each thing that is run."""
     space = ["--space", "space.txt"]
     privatize = ["privatize", "table.csv", "--epsilon", "3", *space, "--force", "--output", "private.csv"]
-    tune = ["tune", "table.csv", "--recovery", "0.6", *space]
-    measure = ["measure", "table.csv", "--label", "label", "--epsilon", "1", "--shadows", "6", "--folds", "2", *space]
-    report = ["--report", "report.html", "--force"]
+    tune = ["tune", "table.csv", "--max-recovery", "0.6", *space]
+    measure = ["measure", "table.csv", "--label", "label", "--epsilons", "1", "--shadow-models", "6", *space]
+    report = ["--output", "report.html", "--force"]
     return {
         "--help": COMMAND.format(arguments=["--help"]),
         "privatize": COMMAND.format(arguments=privatize),
@@ -72,7 +72,7 @@ def list_commands() -> dict[str, str]:
         "explain": COMMAND.format(arguments=["explain", "london", "--epsilon", "3", *space]),
         "dn.verify": f"{SPACE} dn.verify(dn.TEM(space, epsilon=3.0))",
         "dn.audit": f"import deniable as dn; {SAMPLER} dn.audit(draw, 0.0, 1.0, claim=1.0, samples=100, seed=1)",
-        "tune --recovery": COMMAND.format(arguments=tune),
+        "tune": COMMAND.format(arguments=tune),
         "measure": COMMAND.format(arguments=measure + report),
     }
 

@@ -19,22 +19,18 @@ import time
 import warnings
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import numpy as np
 import pyarrow.parquet as pq
-from scipy import sparse
 
 from deniable.core.arrays import IntArray
 from deniable.persons.classifier import LinearClassifier
-from deniable.persons.classifier_training import (
-    ClassifierOptions,
-    PublicTexts,
-    fit_linear_classifier,
-    make_private_texts,
-)
-from deniable.persons.features import FeatureMap, FeatureRows, build_feature_map
+from deniable.persons.collection import Collection, PublicKnowledge
+from deniable.persons.features import FeatureMap, build_feature_map
 from deniable.persons.linear_training import compute_contrasts
-from deniable.persons.synthesis import SynthesisOptions, measure_collection, write_table
+from deniable.persons.options import ClassifierOptions, SynthesisOptions
+from deniable.persons.release import Release
 
 DELTA, CLASSES, ROWS = 1e-5, ("negative", "positive"), 24_000
 CLIP, BATCH, STEPS_PER_EPOCH, EPOCHS = 0.7, 2_500, 10, 4
@@ -49,24 +45,14 @@ def read_table(path: Path) -> Table:
     return [text.replace("<br />", " ") for text in table["text"]], np.array(table["label"]).astype(np.int64)
 
 
-def measure_ours(
-    side: str, train: Table, public: PublicTexts, feature_map: FeatureMap, epsilon: float
-) -> LinearClassifier:
+def measure_ours(side: str, train: Table, public: PublicKnowledge, epsilon: float) -> LinearClassifier:
     """Return a classifier, or write a synthetic table and return the classifier beside it."""
-    options = ClassifierOptions(CLASSES, epsilon, DELTA, records=len(train[0]))
-    private = make_private_texts(*train)
+    declared: dict[str, Any] = {"epsilon": epsilon, "delta": DELTA, "records": len(train[0]), "classes": CLASSES}
     if side != "synthesize":
-        return fit_linear_classifier(private, feature_map, options, public if "labels" in side else None)
-    synthesis = SynthesisOptions(options, ROWS)
-    measured = measure_collection(private, {}, feature_map, public, synthesis)
-    write_table(measured, public, synthesis)
-    return measured.classifier
-
-
-def make_matrix(rows: FeatureRows, dimensions: int) -> sparse.csr_matrix:
-    """Return sparse features in single precision."""
-    values = rows.values.astype(np.float32)
-    return sparse.csr_matrix((values, rows.columns, rows.offsets), shape=(len(rows), dimensions))
+        known = public if "labels" in side else PublicKnowledge(public.feature_map)
+        return Release(Collection(*train), ClassifierOptions(**declared), known).measure().classifier
+    release = Release(Collection(*train), SynthesisOptions(**declared, rows=ROWS, generator="tilted"), public)
+    return release.write(release.measure()).classifier
 
 
 def measure_opacus(train: Table, feature_map: FeatureMap, epsilon: float, rate: float) -> LinearClassifier:
@@ -76,7 +62,7 @@ def measure_opacus(train: Table, feature_map: FeatureMap, epsilon: float, rate: 
     from torch import nn
 
     torch.manual_seed(0)
-    matrix, labels = make_matrix(feature_map.extract_features(train[0]), len(feature_map)), torch.from_numpy(train[1])
+    matrix, labels = feature_map.extract_features(train[0]).astype(np.float32), torch.from_numpy(train[1])
 
     numbers = torch.utils.data.TensorDataset(torch.arange(len(labels)))
 
@@ -114,14 +100,15 @@ def measure_side(folder: Path, side: str, epsilon: float, rate: float) -> dict[s
     """Return accuracy, seconds and the largest memory of this process in MiB."""
     warnings.filterwarnings("ignore")
     train, test = read_table(folder / "imdb_train.parquet"), read_table(folder / "imdb_test.parquet")
-    public = PublicTexts(*read_table(folder / "rotten.parquet"))
-    feature_map = build_feature_map(public.texts)
-    measure_ours("dp-linear", (train[0][:50], train[1][:50]), public, feature_map, 900.0)  # compiled before the clock
+    texts, labels = read_table(folder / "rotten.parquet")
+    feature_map = build_feature_map(texts)
+    public = PublicKnowledge(feature_map, texts, labels)
+    measure_ours("dp-linear", (train[0][:50], train[1][:50]), public, 900.0)  # compiled before the clock
     start, start_of_cores = time.perf_counter(), time.process_time()
     if side == "opacus":
         classifier = measure_opacus(train, feature_map, epsilon, rate)
     else:
-        classifier = measure_ours(side, train, public, feature_map, epsilon)
+        classifier = measure_ours(side, train, public, epsilon)
     seconds, core_seconds = time.perf_counter() - start, time.process_time() - start_of_cores
     peak = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
     scores = classifier.score_features(feature_map.extract_features(test[0]))

@@ -17,8 +17,8 @@ from deniable.models.images.certification import certify_image_model
 from deniable.models.images.dataset import ImageDataset
 from deniable.models.images.model import measure_image_accuracy
 from deniable.models.images.reading import read_images
-from deniable.models.images.training.fitting import fit_image_model
-from deniable.registry.trainers import IMAGE_TRAINERS
+from deniable.models.images.training import fit_image_model
+from deniable.registry import IMAGE_TRAINERS
 
 DELTA = 1e-5
 RUNS = (("dp-sgd", 0.179), ("dp-sgd", 0.9), ("dp-cert", 0.889))

@@ -26,14 +26,15 @@ from torch import Tensor
 from deniable.core.parallel import count_cores
 from deniable.core.randomness import derive_key_from_seed
 from deniable.learning.loop import build_with_seed
-from deniable.models.text.attacks import run_genetic_attack
+from deniable.models.text.attacks import GeneticAttack
 from deniable.models.text.documents import Documents, concatenate_texts, tokenize_texts
 from deniable.models.text.networks import build_text_network
 from deniable.models.text.networks.base import TextNetwork
-from deniable.models.text.smoothing import count_votes
+from deniable.models.text.options import TextTrainingOptions
+from deniable.models.text.smoothing.sampling import count_votes
 from deniable.models.text.substitutions import SubstituteSource, Substitutions, read_substitutions
-from deniable.models.text.training import TextTrainingOptions, prepare_text_run
-from deniable.registry.words import WORD_MECHANISMS
+from deniable.models.text.training import prepare_text_run
+from deniable.registry import WORD_MECHANISMS
 from deniable.space import Space
 
 KEY = derive_key_from_seed(0)
@@ -106,7 +107,7 @@ def attacks(documents: Documents, space: Space, sources: dict[str, SubstituteSou
     header(f"genetic attack on {len(aims):,} reviews", "seconds", scaled, "texts scored a second", "flipped")
     for name, source in sources.items():
         start = time.perf_counter()
-        found = run_genetic_attack(scorer, aims, source, KEY)
+        found = GeneticAttack()(scorer, aims, source, KEY)
         taken = time.perf_counter() - start
         asked = f"{found.queries.sum() / taken:,.0f}"
         print(

@@ -143,8 +143,8 @@ def name_curve(name: str, system: str) -> str:
 
 def measure(context: Context, name: str, system: str, epsilon: float | None) -> list[Row]:
     """Train one system at one epsilon, and return what is claimed of it, what is proved, and its accuracies."""
-    from deniable.models.images.training.fitting import fit_image_model
-    from deniable.registry.trainers import IMAGE_TRAINERS
+    from deniable.models.images.training import fit_image_model
+    from deniable.registry import IMAGE_TRAINERS
     from studies.image_systems import load_images, silence_noise
 
     schedule, data_set = getattr(context.sizes, name), DATA_SETS[name]

@@ -15,10 +15,9 @@ if TYPE_CHECKING:
     from torch import Tensor
 
     from deniable.models.images.dataset import ImageDataset
-    from deniable.published.dpal.events import EventCounts
-    from deniable.published.dpal.image_audit import ImageRecovery
-    from deniable.published.dpal.label_audit import DifferenceAxis, LabelNoiseForm
+    from deniable.published.dpal.image_audit import EventCounts, ImageRecovery
     from deniable.published.dpal.mechanism import DPALBudget
+    from deniable.published.dpal.training_audit import DifferenceAxis, LabelNoiseForm
 
 Kind = Literal["shared", "independent"]
 CONTROL = "control"
@@ -124,7 +123,7 @@ def describe_event(curve: str, event: "EventCounts", claim: float) -> list[Row]:
         None,
         epsilon_claimed=claim,
         epsilon_at_least=event.compute_lower_bound(),
-        runs_told_apart=event.correct_runs / event.total_runs,
+        runs_told_apart=event.correct_guesses / event.total_guesses,
     )
 
 
@@ -132,16 +131,16 @@ def compare_images(context: Context) -> list[Row]:
     """Return what differences of perturbed images show."""
     from deniable.published.dpal.image_audit import audit_differences
 
-    images, rows = load_dataset(context).train.pixels[:3], []
+    images, budget, rows = load_dataset(context).train.pixels[:3], build_budget(context), []
     for kind, curve in (("shared", IMAGES), ("independent", name_control(IMAGES))):
-        record = audit_differences(
+        event = audit_differences(
             images,
-            build_budget(context),
+            budget,
             make_random(context, "differences", kind),
             trials=context.sizes.differences,
             independent=kind == "independent",
         )
-        rows += describe_event(curve, record.event, record.claim)
+        rows += describe_event(curve, event, budget.input_claim)
     return rows
 
 
@@ -168,7 +167,7 @@ def recover_images(context: Context) -> list[Row]:
         (recover_batch(context, "shared"), BATCH),
         (recover_batch(context, "independent"), name_control(BATCH)),
     ):
-        rows += describe_event(curve, record.event, record.claim)
+        rows += describe_event(curve, record.event, build_budget(context).input_claim)
         rows += rows_of(
             curve,
             None,
@@ -182,7 +181,7 @@ def inspect_layer(context: Context) -> list[Row]:
     """Return how often the parameters after one step tell the batch from its neighbour."""
     import torch
 
-    from deniable.published.dpal.parameter_audit import audit_parameters
+    from deniable.published.dpal.training_audit import audit_parameters
 
     sizes: Sizes = context.sizes
     records = {
@@ -198,18 +197,19 @@ def inspect_layer(context: Context) -> list[Row]:
         for kind, dtype in (("float64", torch.float64), ("float32", torch.float32), ("independent", torch.float64))
     }
     fine, coarse, control = records["float64"], records["float32"], records["independent"]
+    claim = build_budget(context).parameter_claim
     # The control is in float64, where an attacker sees more.
     return [
-        *describe_event(LAYER, fine.ratio_event, fine.claim),
-        *describe_event(name_control(LAYER), control.ratio_event, control.claim),
-        *describe_event(COARSE, coarse.projection_event, coarse.claim),
-        *describe_event(name_control(COARSE), control.projection_event, control.claim),
+        *describe_event(LAYER, fine.ratio_event, claim),
+        *describe_event(name_control(LAYER), control.ratio_event, claim),
+        *describe_event(COARSE, coarse.projection_event, claim),
+        *describe_event(name_control(COARSE), control.projection_event, claim),
     ]
 
 
 def recover_labels(context: Context) -> list[Row]:
     """Return how many labels are recovered: the true ones, and labels drawn at random, which bound epsilon."""
-    from deniable.published.dpal.label_audit import audit_labels
+    from deniable.published.dpal.training_audit import audit_labels
 
     dataset, rows = load_dataset(context), []
     runs = [
@@ -223,14 +223,15 @@ def recover_labels(context: Context) -> list[Row]:
             build_budget(context),
             make_random(context, "labels", noise, axis, is_drawn),
             given_labels=None if is_drawn else dataset.train.labels,
-            classes=len(dataset.classes),
             neurons=context.sizes.neurons,
             noise=noise,
             difference_axis=axis,
         )
-        rows += rows_of(curve, None, labels_recovered=record.recovered_labels / record.total_labels)
+        rows += rows_of(curve, None, labels_recovered=record.correct_guesses / record.total_guesses)
         if is_drawn:
-            rows += rows_of(curve, None, epsilon_claimed=record.claim, epsilon_at_least=record.compute_lower_bound())
+            rows += rows_of(
+                curve, None, epsilon_claimed=build_budget(context).eps2, epsilon_at_least=record.compute_lower_bound()
+            )
     return rows
 
 
@@ -238,11 +239,12 @@ def compute_law(context: Context) -> list[Row]:
     """Return what independent noise gives by its law, and what a black image and a white one show of it."""
     import torch
 
-    from deniable.published.dpal import sensitivity_audit as audit
+    from deniable.published.dpal.image_audit import count_likelier_guesses
+    from studies.dpal_noise import audit_sensitivity
 
     shape, budget = load_dataset(context).train.pixels.shape[1:], build_budget(context)
-    exact = audit.audit_sensitivity(budget, pixels=int(np.prod(shape)))
-    event = audit.count_likelier_guesses(
+    exact = audit_sensitivity(budget, pixels=int(np.prod(shape)))
+    event = count_likelier_guesses(
         torch.zeros(shape),
         torch.ones(shape),
         budget,
@@ -264,7 +266,7 @@ def compute_law(context: Context) -> list[Row]:
 
 def train_networks(context: Context) -> list[Row]:
     """Return accuracies with noise shared, drawn anew and independent."""
-    from deniable.published.dpal.sensitivity_audit import measure_noise_utility
+    from studies.dpal_noise import measure_noise_utility
 
     dataset, sizes = load_dataset(context), context.sizes
     utility = measure_noise_utility(

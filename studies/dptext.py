@@ -138,10 +138,10 @@ def name_cell(curve: str, epsilon: float | None) -> str:
 
 def release_vectors(context: Context, way: str, epsilon: float | None, has_adversary: bool) -> "Released":  # noqa: FBT001 - part of a cell
     """Train one model, and return what it makes of the other texts, each released once."""
-    from deniable.published.dptext.attack import get_noise_law
     from deniable.published.dptext.representation import fit_representation
     from deniable.published.dptext.training import AttributeRecords, RepresentationOptions
     from deniable.rewriting.tokens import Vocabulary
+    from studies.dptext_attack import get_noise_law
     from studies.released import Released
 
     sizes: Sizes = context.sizes
@@ -189,7 +189,7 @@ def name_classes(context: Context, released: "Released", curve: str, epsilon: fl
 
 def find_texts(context: Context, released: "Released", curve: str, epsilon: float | None) -> list[Row]:
     """Return how often the text behind a release is found by who lists all tested texts, and the signs of the noise."""
-    from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
+    from deniable.published.dptext.training import BOX_LOWER, BOX_UPPER
     from studies.released import identify_texts
 
     name, (_, _, test) = name_cell(curve, epsilon), load_parts(context)

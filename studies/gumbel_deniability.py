@@ -8,6 +8,7 @@ import numpy as np
 
 from deniable.auditing import verify
 from deniable.measure.deniability import measure_deniability
+from deniable.measure.intervals import estimate_mean
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.words import WordMechanism
 from studies.reviews import LAPLACE, build_mechanism
@@ -108,8 +109,8 @@ def count_outputs(context: Context, vocabulary: Vocabulary, name: str, epsilon: 
     seed = context.derive_seed("draws", vocabulary.name, name, epsilon)
     counted = measure_deniability(mechanism, vocabulary.sample, runs=runs, seed=seed)
     rows = [
-        row_of(curve, epsilon, "kept", counted.mean_unchanged),
-        row_of(curve, epsilon, "outputs", counted.mean_distinct),
+        row_of(curve, epsilon, "kept", estimate_mean(counted.unchanged)),
+        row_of(curve, epsilon, "outputs", estimate_mean(counted.distinct)),
         Row(curve, epsilon, "most outputs", float(counted.distinct.max())),
         *describe_loss(mechanism, curve),
     ]

@@ -1,7 +1,10 @@
 """DPAL, its baselines and what replaces them: trained, attacked and certified as the paper does it. Needs torch."""
 
 import dataclasses
+import tarfile
+import tempfile
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,15 +14,19 @@ from torch.nn import functional
 
 from deniable.learning.loop import choose_device
 from deniable.measure.intervals import Estimate, estimate_clustered_share, estimate_share
-from deniable.models.images.attacks import IMAGE_ATTACKS, pgd
+from deniable.models.images.attacks import IMAGE_ATTACKS
+from deniable.models.images.certificates import (
+    GaussianSmoothing,
+    LaplaceSmoothing,
+    Norm,
+    RobustnessCertificate,
+)
 from deniable.models.images.dataset import ImageDataset, LabelledImages
-from deniable.models.images.layer_noise import PixelFirstLayer, compute_equivalent_gaussian_scale
 from deniable.models.images.model import ImageModel
+from deniable.models.images.pixeldp import PixelFirstLayer, compute_equivalent_gaussian_scale
 from deniable.models.images.reading import read_images
-from deniable.models.images.robustness import RobustnessCertificate, convert_radius
-from deniable.models.images.smoothing import GaussianSmoothing, LaplaceSmoothing
-from deniable.models.shared.accuracy import measure_certified_accuracy
-from deniable.models.shared.tally import tally_images
+from deniable.models.intervals import measure_certified_accuracy
+from deniable.models.tally import tally_images
 from deniable.published.dpal.certificate import DPALCertificate
 from studies.runner import Context
 
@@ -36,6 +43,8 @@ PROVED_ALPHA = 0.001
 """The same for what is proved, as in Cohen et al. 2019."""
 FINE_SIZES = (0.0, 0.001, 0.002, 0.003, 0.005, 0.0075, 0.01, 0.015, 0.02, 0.03)
 """Sizes below the paper's at which what is proved is shown besides."""
+_INVERSE_ORDERS = {"l1": 1.0, "l2": 0.5, "linf": 0.0}
+"""1 / p of an l_p norm."""
 _SIDE = 28
 """Pixels of a side: the paper's sensitivities count the 14 x 14 neurons of a feature map."""
 
@@ -65,12 +74,21 @@ class Images:
 
 def load_images(context: Context, name: str, file: str, train: int | None, tested: int) -> Images:
     """Read images, bring them to 28 x 28 pixels, and draw those to train on and those to attack."""
-    dataset = read_images(context.find_file(file))
+    dataset = _read_dataset(context.find_file(file))
     learned = _resize(_draw(dataset.train, train, context.derive_seed(name, "training images")))
     test = _resize(dataset.test)
     drawn, device = _draw(test, tested, context.derive_seed(name, "images")), choose_device()
     attacked = LabelledImages(drawn.pixels.to(device), drawn.labels.to(device))
     return Images(name, dataclasses.replace(dataset, train=learned, test=test), attacked, context)
+
+
+def _read_dataset(path: Path) -> ImageDataset:
+    """Return the images of a .npz archive, or of a folder that an archive of files is unpacked to for the time."""
+    if path.suffix == ".npz":
+        return read_images(path)
+    with tempfile.TemporaryDirectory() as folder, tarfile.open(path) as archive:
+        archive.extractall(folder, filter="data")
+        return dataclasses.replace(read_images(folder), name=path.name)
 
 
 def _draw(images: LabelledImages, count: int | None, seed: int) -> LabelledImages:
@@ -153,10 +171,10 @@ def attack_images(
         pgd_steps: of the MadryEtAl attack.
     """
     scores, reach = model.scores(generator), size / PAPER_UNIT
-    options: dict[str, Any] = {"draws": draws if model.noises else 1, "generator": generator}
+    chosen = dataclasses.replace(IMAGE_ATTACKS[attack], draws=draws if model.noises else 1)
     if attack == "pgd":
-        return pgd(scores, images.pixels, images.labels, reach, steps=pgd_steps, **options)
-    return IMAGE_ATTACKS[attack](scores, images.pixels, images.labels, reach, **options)
+        chosen = dataclasses.replace(chosen, steps=pgd_steps)
+    return chosen(scores, images.pixels, images.labels, reach, generator)
 
 
 def measure_published_certificate(
@@ -205,6 +223,21 @@ def measure_proved(
     labels = [label for label, _ in certified]
     places = (*FINE_SIZES, *sizes)
     return list(zip(places, measure_certified_accuracy(tested.labels.tolist(), labels, radii, places), strict=True))
+
+
+def convert_radius(radius: float, norm_from: Norm, norm_to: Norm, dimension: int) -> float:
+    """Return the radius of the largest ball of one norm inside a ball of another.
+
+    With 1/p > 1/q, ||v||_q <= ||v||_p <= d^(1/p - 1/q) ||v||_q. So a certificate in a norm of smaller p is divided,
+    for instance l_inf by l1 / d or l2 / sqrt(d), and one of larger p is kept.
+
+    Args:
+        radius: >= 0, in ``norm_from``.
+        norm_from: of the radius.
+        norm_to: of the result.
+        dimension: d, numbers of an image.
+    """
+    return float(radius / dimension ** max(_INVERSE_ORDERS[norm_from] - _INVERSE_ORDERS[norm_to], 0.0))
 
 
 def choose_certificate(model: ImageModel) -> RobustnessCertificate:

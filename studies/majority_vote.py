@@ -14,11 +14,9 @@ import numpy as np
 from scipy import stats
 
 from deniable.core.arrays import FloatArray
-from deniable.published.adept.mechanism import ADePT
-from deniable.published.adept.unclipped import UnclippedADePT
-from deniable.published.dptext.copied_input import CopyMechanism
+from deniable.published.adept.mechanism import ADePT, UnclippedADePT
+from deniable.published.controls import CopyMechanism, RandomMechanism
 from deniable.published.dptext.mechanism import DPText
-from deniable.published.dptext.random_output import RandomMechanism
 from deniable.vectors import Box, Laplace, VectorMechanism
 
 BOX = Box(0.0, 1.0)

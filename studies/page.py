@@ -1,8 +1,11 @@
 """The page of a study: question, figure, findings by hand, statements, points, and how to run it."""
 
-import re
-from collections.abc import Callable, Iterator, Sequence
+import dataclasses
+from collections.abc import Iterator, Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
+
+from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 
 from deniable.core.errors import InputError
 from studies.plotter import describe_figure, draw_figure, find_difference
@@ -12,12 +15,35 @@ from studies.study import Expectation, Metric, Study, Table
 ROOM = Path(__file__).parent
 RESULTS, FINDINGS = ROOM / "results", ROOM / "findings"
 DOCS = ROOM.parent / "docs"
-_REFERENCE = re.compile(r"\{([^{}]+)\}")
-_FORM = re.compile(r"(?P<curve>.+?)(?:@(?P<x>[^@/]+))?/(?P<metric>[^/|]+)(?:\|(?P<form>[a-z]+))?")
-_AGGREGATES: dict[str, Callable[[list[float]], float]] = {"max": max, "min": min, "sum": sum, "count": len}
+_ENVIRONMENT = Environment(  # noqa: S701 - it writes markdown
+    loader=FileSystemLoader(ROOM), undefined=StrictUndefined, trim_blocks=True, keep_trailing_newline=True
+)
 _MANY = 3
 """More rows than these are shown as a count."""
 _ENDS = {"low": "from", "high": "to"}
+
+
+@dataclasses.dataclass(frozen=True)
+class Quote:
+    """A measured number in a text: ``{{ at("tem", "accuracy", 2) }}``, ``{{ at("tem", "accuracy", 2).interval }}``.
+
+    Attributes:
+        low: lower end of its interval.
+        high: upper end.
+        n: observations.
+        interval: the number with both ends.
+        value: the number.
+    """
+
+    low: str
+    high: str
+    n: str
+    interval: str
+    value: str
+
+    def __str__(self) -> str:
+        """Return the number."""
+        return self.value
 
 
 def build_page(study: Study, results: Results, findings: str) -> str:
@@ -31,69 +57,48 @@ def build_page(study: Study, results: Results, findings: str) -> str:
     Raises:
         InputError: the text quotes a number that was not measured.
     """
-    text = fill_references(study, results, findings).strip()
-    head, _, tail = text.partition("\n## ")
-    parts = [
-        f"<!-- Written by `python -m studies page {study.name}`; change studies/findings/{study.stem}.md instead. -->",
-        f"# {study.title}",
-        study.citation,
-        study.question,
-        f"![{study.picture}](../figures/{study.stem}.png)",
-        head.strip(),
-        f"## What the paper says\n\n{_build_statements(study, results.rows)}",
-        *(f"## {table.title}\n\n{_build_table(study, table, results.rows)}" for table in study.tables),
-        _describe_run(study, results),
-        *([f"## {tail.strip()}"] if tail else []),
-    ]
-    return "\n\n".join(parts) + "\n"
+    head, _, tail = quote_numbers(study, results, findings).strip().partition("\n## ")
+    tables = [(table.title, _build_table(study, table, results.rows)) for table in study.tables]
+    return _ENVIRONMENT.get_template("page.md.j2").render(
+        study=study,
+        head=head.strip(),
+        tail=tail.strip(),
+        statements=_build_statements(study, results.rows),
+        tables=tables,
+        facts=results.facts,
+    )
 
 
-def fill_references(study: Study, results: Results, text: str) -> str:
-    """Return a text with every ``{curve@x/metric}`` replaced by the number of that row.
+def quote_numbers(study: Study, results: Results, text: str) -> str:
+    """Return a text, a template of Jinja, with the numbers that it quotes.
 
-    ``{curve/metric}`` is a row without a place. ``{curve@*/metric|max}`` is the largest of all places, where ``*`` in
-    a curve's name stands for any text; likewise ``min``, ``sum`` and ``count``. ``|low``, ``|high``, ``|n`` and
-    ``|interval`` are the ends, the observations, and the value with both ends.
-    ``{seconds}``, ``{seed}`` and the like are facts of the run.
+    ``at(curve, metric, x)`` is a `Quote` of one row, without ``x`` of a row without a place. ``over(curves, metric)``
+    are all places of all curves, where ``*`` stands for any text, with ``max``, ``min``, ``sum`` and ``count``. Facts
+    of the run go by their names, such as ``seed``.
     """
 
-    def fill(match: re.Match[str]) -> str:
-        reference = " ".join(match[1].split())
-        if reference in results.facts:
-            fact = results.facts[reference]
-            return f"{fact:,.0f}" if isinstance(fact, int | float) else str(fact)
-        parts = _FORM.fullmatch(reference)
-        if parts is None or parts["metric"] not in study.metrics:
-            raise InputError(f"{study.name}: no number is called {match[0]}; a reference is {{curve@x/metric}}.")
-        return _quote_number(study, results.rows, match[0], parts)
+    def at(curve: str, metric: str, x: float | None = None) -> Quote:
+        row = find_row(results.rows, curve, x, metric)
+        if row is None:
+            raise InputError(f"{study.name}: {curve!r} at {x} has no measured {metric!r}: correct the reference.")
+        show = study.metrics[metric]
+        low, high = row.interval
+        interval = f"{show.show(row.value)} ({show.show_number(low)} to {show.show_number(high)})"
+        return Quote(show.show(low), show.show(high), f"{row.n:,}", interval, show.show(row.value))
 
-    return _REFERENCE.sub(fill, text)
+    def over(curves: str, metric: str) -> dict[str, str]:
+        rows = [row for row in results.rows if row.metric == metric and fnmatchcase(row.curve, curves)]
+        if not rows:
+            raise InputError(f"{study.name}: {curves!r} has no measured {metric!r}: correct the reference.")
+        values, show = [row.value for row in rows], study.metrics[metric].show
+        totals = {"sum": f"{sum(values):,.0f}", "count": f"{len(values):,}"}
+        return {"max": show(max(values)), "min": show(min(values)), **totals}
 
-
-def _quote_number(study: Study, rows: Sequence[Row], shown: str, parts: re.Match[str]) -> str:
-    curve, x, name, form = parts["curve"], parts["x"], parts["metric"], parts["form"]
-    metric = study.metrics[name]
-    if x == "*":
-        pattern = re.compile(re.escape(curve).replace(r"\*", ".*"))
-        values = [row.value for row in rows if row.metric == name and pattern.fullmatch(row.curve)]
-        if form in _AGGREGATES and values:
-            number = _AGGREGATES[form](values)
-            return f"{number:,.0f}" if form in {"sum", "count"} else metric.show(number)
-        raise InputError(f"{study.name}: {shown} needs measured rows, and |max or |min behind it.")
-    row = find_row(rows, curve, None if x is None else float(x), name)
-    if row is None:
-        raise InputError(f"{study.name}: {shown} was not measured.")
-    low, high = row.interval
-    forms = {
-        None: metric.show(row.value),
-        "low": metric.show(low),
-        "high": metric.show(high),
-        "n": f"{row.n:,}",
-        "interval": f"{metric.show(row.value)} ({metric.show_number(low)} to {metric.show_number(high)})",
-    }
-    if form not in forms:
-        raise InputError(f"{study.name}: {shown} ends in no known form: {', '.join(filter(None, forms))}.")
-    return forms[form]
+    numbers = {name: f"{fact:,.0f}" if isinstance(fact, int | float) else fact for name, fact in results.facts.items()}
+    try:
+        return _ENVIRONMENT.from_string(text).render(numbers, at=at, over=over)
+    except TemplateError as error:
+        raise InputError(f"{study.name}: {error.message}: correct the reference.") from None
 
 
 def _format_table(head: Sequence[str], lines: Sequence[Sequence[str]], texts: int) -> str:
@@ -169,18 +174,6 @@ def _show_cell(study: Study, rows: Sequence[Row], curve: str, x: float | None, c
     metric: Metric = study.metrics[name]
     value = row.value if not end else row.interval[end == "high"]
     return metric.show_number(value)
-
-
-def _describe_run(study: Study, results: Results) -> str:
-    facts = results.facts
-    needs = f"`DIR` holds {', '.join(f'`{name}`' for name in study.files)}. " if study.files else ""
-    extra = f"Needs {', '.join(study.packages)}: `pip install 'deniable[train]'`. " if study.packages else ""
-    return (
-        f"## Run it\n\n```sh\npython -m studies run {study.name}{' --data DIR' if study.files else ''}\n```\n\n"
-        f"{needs}{extra}All numbers of this page are in `studies/results/{study.stem}.csv`, with 95 % intervals: "
-        f"seed {facts['seed']}, version {facts['version']}, {facts['seconds']:,.0f} s on {facts['machine']}. "
-        "`--quick` measures a small grid in a few minutes."
-    )
 
 
 def write_page(study: Study, results: Path = RESULTS, output: Path = DOCS) -> tuple[Path, Path]:

@@ -5,8 +5,8 @@ from collections.abc import Callable, Iterable, Sequence
 
 import numpy as np
 
-from deniable.persons.expectation import compute_signal
-from deniable.persons.synthesis import GeneratorName
+from deniable.persons.linear_training import compute_signal
+from deniable.persons.options import GeneratorName
 from studies.private_collections import (
     FILES,
     NO_NOISE,
@@ -18,7 +18,7 @@ from studies.private_collections import (
     load_enquiries,
     load_reviews,
     load_start,
-    plan_budget,
+    plan_classifier,
     score_baseline,
     score_private_classifier,
     score_student,
@@ -93,7 +93,7 @@ def measure_classifiers(context: Context, curve: str, epsilon: float | None) -> 
     if curve == TEN_RECORDS:
         spent = find_record_epsilon(reviews, chosen[0], spent)
         yield Row(curve, epsilon, "epsilon of a record", spent)
-    signals = [compute_signal(plan_budget(reviews, private, spent), len(private.units)) for private in chosen]
+    signals = [compute_signal(plan_classifier(reviews, private, spent), len(private.units)) for private in chosen]
     yield Row(curve, epsilon, "signal", float(np.mean(signals)))
     yield fit_trials(context, curve, epsilon, reviews, chosen, spent, start)
 

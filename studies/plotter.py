@@ -147,7 +147,7 @@ def draw_figure(description: Description, picture: npt.NDArray[np.uint8] | None 
         import matplotlib as mpl
         from matplotlib.figure import Figure
     except ImportError:
-        raise InputError("Figures are drawn with matplotlib, which is missing: install deniable[plot].") from None
+        raise InputError("Figures are drawn with matplotlib, which is missing: install deniable[measure].") from None
     panels, columns = description["panels"], description["columns"]
     count = math.ceil(len(panels) / columns)
     style: Any = {"font.size": 10, "axes.spines.top": False, "axes.spines.right": False, "figure.dpi": _DPI}

@@ -7,18 +7,19 @@ from typing import Literal
 
 import numpy as np
 import pyarrow.parquet as pq
+from scipy.sparse import csr_array
 
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.measure.classifiers import build_classifier
 from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_mean, estimate_share
-from deniable.persons.budget import Budget
-from deniable.persons.classifier import LinearClassifier
-from deniable.persons.classifier_training import ClassifierOptions, PublicTexts, make_private_texts
-from deniable.persons.collection import UnitRows, group_rows
-from deniable.persons.features import FeatureMap, FeatureRows, build_feature_map, build_space_feature_map
-from deniable.persons.group_privacy import bound_group_epsilon
-from deniable.persons.linear_training import fit_private_weights, fit_public_weights
-from deniable.persons.synthesis import GeneratorName, SynthesisOptions, measure_collection, write_baseline, write_table
+from deniable.persons.budget import Budget, bound_group_epsilon
+from deniable.persons.classifier import LinearClassifier, fit_public_classifier
+from deniable.persons.collection import Collection as PrivateRecords
+from deniable.persons.collection import PublicKnowledge, UnitRows, group_rows
+from deniable.persons.features import FeatureMap, build_feature_map, build_space_feature_map
+from deniable.persons.linear_training import fit_private_weights, sum_residuals
+from deniable.persons.options import ClassifierOptions, GeneratorName, SynthesisOptions
+from deniable.persons.release import Release, plan_budget, write_baseline
 from deniable.space import Space
 from deniable.vectors.discrete_noise import make_noise_generator
 from studies.runner import Context
@@ -46,8 +47,7 @@ class Collection:
         test_texts: m others.
         test_codes: (m,) their classes; -1 for one that was not declared.
         classes: K names.
-        public: public texts, with their labels where they have some.
-        feature_map: of the public texts, or of a space.
+        public: features of the public texts, or of a space, with these texts and their labels where they have some.
         rows: features of the private texts.
         test_rows: features of the others.
     """
@@ -57,10 +57,14 @@ class Collection:
     test_texts: list[str]
     test_codes: IntArray
     classes: tuple[str, ...]
-    public: PublicTexts
-    feature_map: FeatureMap
-    rows: FeatureRows
-    test_rows: FeatureRows
+    public: PublicKnowledge
+    rows: csr_array
+    test_rows: csr_array
+
+    @property
+    def feature_map(self) -> FeatureMap:
+        """The public features."""
+        return self.public.feature_map
 
     def score_weights(self, weights: FloatArray) -> float:
         """Return the share of the test records whose class weights (D, K - 1) name."""
@@ -84,8 +88,8 @@ def load_reviews(context: Context, vocabulary: Vocabulary) -> Collection:
 
     def load() -> Collection:
         train, test = (_read_reviews(context, name) for name in REVIEWS)
-        public = PublicTexts(*_read_reviews(context, PUBLIC_REVIEWS))
-        return _build_collection(train, test, ("negative", "positive"), public, vocabulary)
+        public = _build_public(*_read_reviews(context, PUBLIC_REVIEWS), vocabulary)
+        return _build_collection(train, test, ("negative", "positive"), public)
 
     return context.share(f"reviews, {vocabulary}", load)
 
@@ -104,8 +108,8 @@ def load_enquiries(context: Context, vocabulary: Vocabulary) -> Collection:
             (texts, np.array([codes.get(name, -1) for name in names], dtype=np.int64)) for texts, names in (train, test)
         ]
         premises, hypotheses = _read_columns(context, PUBLIC_PAIRS, ("premise", "hypothesis"))
-        public = PublicTexts([text for text in (*premises, *hypotheses) if text])
-        return _build_collection(halves[0], halves[1], classes, public, vocabulary)
+        public = _build_public([text for text in (*premises, *hypotheses) if text], None, vocabulary)
+        return _build_collection(halves[0], halves[1], classes, public)
 
     return context.share(f"enquiries, {vocabulary}", load)
 
@@ -115,9 +119,7 @@ def load_start(context: Context) -> FloatArray:
 
     def fit() -> FloatArray:
         collection = load_reviews(context, "public texts")
-        public, feature_map = collection.public, collection.feature_map
-        rows = feature_map.extract_features(public.texts)
-        return fit_public_weights(rows, np.asarray(public.labels), feature_map, len(collection.classes))
+        return fit_public_classifier(collection.public, collection.classes).weights
 
     return context.share("public weights", fit)
 
@@ -137,26 +139,25 @@ def select_persons(collection: Collection, count: int, seed: int) -> PrivateRows
     return PrivateRows(rows, group_rows(len(rows), persons.tolist()))
 
 
-def plan_budget(collection: Collection, private: PrivateRows, epsilon: float) -> Budget:
+def plan_classifier(collection: Collection, private: PrivateRows, epsilon: float) -> Budget:
     """Return the budget of a classifier; the number of units is declared."""
-    options = ClassifierOptions(collection.classes, epsilon, DELTA, len(private.units))
-    return options.plan_budget(collection.feature_map, private.units.unit)
+    options = ClassifierOptions(epsilon=epsilon, delta=DELTA, records=len(private.units), classes=collection.classes)
+    return plan_budget(options, len(collection.feature_map), private.units.unit)
 
 
 def score_private_classifier(
     collection: Collection, private: PrivateRows, epsilon: float, seed: int, start: FloatArray | None
 ) -> float:
     """Return the accuracy of a private classifier, started from public weights or from zeros."""
+    classes, feature_map = len(collection.classes), collection.feature_map
+    sums = sum_residuals(collection.rows[private.rows], collection.codes[private.rows], private.units, classes)
     weights = fit_private_weights(
-        _take_rows(collection.rows, private.rows, len(collection.feature_map)),
-        collection.codes[private.rows],
-        private.units,
-        collection.feature_map,
-        len(collection.classes),
-        plan_budget(collection, private, epsilon),
+        sums,
+        np.zeros((len(feature_map), classes - 1)) if start is None else start,
+        feature_map,
+        plan_classifier(collection, private, epsilon),
         len(private.units),
         make_noise_generator(seed),
-        start,
     )
     return collection.score_weights(weights)
 
@@ -166,7 +167,7 @@ def find_record_epsilon(collection: Collection, private: PrivateRows, group_epsi
     low, high = 0.0, group_epsilon
     for _ in range(_BISECTIONS):
         middle = (low + high) / 2
-        is_within = bound_group_epsilon(plan_budget(collection, private, middle), MOST_REVIEWS) <= group_epsilon
+        is_within = bound_group_epsilon(plan_classifier(collection, private, middle), MOST_REVIEWS) <= group_epsilon
         low, high = (middle, high) if is_within else (low, middle)
     return low
 
@@ -180,17 +181,18 @@ def score_synthesis(
     generator alone. Counts of phrases are measured as where there are no public texts.
     """
     texts = [collection.texts[row] for row in private.rows.tolist()]
-    records = make_private_texts(texts, collection.codes[private.rows])
-    public = None if options[0].has_counts else collection.public
-    measured = measure_collection(records, {}, collection.feature_map, public, options[0])
-    tables = [write_table(measured, public, each) for each in options]
+    records = PrivateRecords(texts, collection.codes[private.rows])
+    public = PublicKnowledge(collection.feature_map) if options[0].has_counts else collection.public
+    release = Release(records, options[0], public)
+    measured = release.measure()
+    tables = [dataclasses.replace(release, options=each).write(measured) for each in options]
     students = [score_student(collection, table.texts, table.labels) for table in tables]
     return students, collection.score_classifier(measured.classifier)
 
 
 def score_baseline(collection: Collection, options: SynthesisOptions) -> float:
     """Return the accuracy of a student of texts that no private record had a part in."""
-    table = write_baseline(collection.feature_map, collection.public, options)
+    table = write_baseline(collection.public, options)
     return score_student(collection, table.texts, table.labels)
 
 
@@ -206,8 +208,15 @@ def build_synthesis_options(
     collection: Collection, count: int, epsilon: float, rows: int, generator: GeneratorName, seed: int
 ) -> SynthesisOptions:
     """Return the options of a synthetic table; the number of records is declared."""
-    training = ClassifierOptions(collection.classes, epsilon, DELTA, count, seed)
-    return SynthesisOptions(training, rows, generator)
+    return SynthesisOptions(
+        epsilon=epsilon,
+        delta=DELTA,
+        records=count,
+        classes=collection.classes,
+        seed=seed,
+        rows=rows,
+        generator=generator,
+    )
 
 
 def estimate_accuracy(shares: Sequence[float], rows: int) -> Estimate:
@@ -243,25 +252,17 @@ def _read_reviews(context: Context, name: str) -> tuple[list[str], IntArray]:
     return [text.replace(_LINE_BREAK, " ") for text in texts], np.array(labels).astype(np.int64)
 
 
+def _build_public(texts: list[str], labels: IntArray | None, vocabulary: Vocabulary) -> PublicKnowledge:
+    is_of_texts = vocabulary == "public texts"
+    feature_map = build_feature_map(texts) if is_of_texts else build_space_feature_map(Space.glove(hide=()))
+    return PublicKnowledge(feature_map, texts, labels)
+
+
 def _build_collection(
     train: tuple[list[str], IntArray],
     test: tuple[list[str], IntArray],
     classes: tuple[str, ...],
-    public: PublicTexts,
-    vocabulary: Vocabulary,
+    public: PublicKnowledge,
 ) -> Collection:
-    feature_map = (
-        build_feature_map(public.texts)
-        if vocabulary == "public texts"
-        else build_space_feature_map(Space.glove(hide=()))
-    )
-    rows, test_rows = (feature_map.extract_features(texts) for texts, _ in (train, test))
-    return Collection(*train, *test, classes, public, feature_map, rows, test_rows)
-
-
-def _take_rows(rows: FeatureRows, chosen: IntArray, dimensions: int) -> FeatureRows:
-    """Return the features of the chosen texts alone."""
-    from scipy import sparse
-
-    matrix = sparse.csr_matrix((rows.values, rows.columns, rows.offsets), shape=(len(rows), dimensions))[chosen]
-    return FeatureRows(matrix.indptr.astype(np.int64), matrix.indices.astype(np.int64), matrix.data)
+    rows, test_rows = (public.feature_map.extract_features(texts) for texts, _ in (train, test))
+    return Collection(*train, *test, classes, public, rows, test_rows)

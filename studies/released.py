@@ -10,16 +10,16 @@ import numpy as np
 from deniable.core.arrays import FloatArray
 from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.measure.labels import ClassCodes
-from deniable.published.dptext.attack import (
+from deniable.published.dptext.representation import Representation
+from deniable.published.dptext.training import BOX_LOWER, BOX_UPPER
+from deniable.rewriting.ranking import RankingSuccess, evaluate_success
+from studies.dptext_attack import (
     SAME_WIDTH,
     AttributeAttacker,
     NoiseLaw,
     fit_attribute_attacker,
     rank_true_texts,
 )
-from deniable.published.dptext.network import BOX_LOWER, BOX_UPPER
-from deniable.published.dptext.representation import Representation
-from deniable.rewriting.attacks.success import RankingSuccess, evaluate_success
 
 BOTH = (1 + DEFAULT_CONFIDENCE) / 2
 """Confidence of each of two attackers' intervals, so that that of the better one holds too."""

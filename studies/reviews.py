@@ -16,7 +16,7 @@ from deniable.core.randomness import Streams, derive_key_from_seed, derive_strea
 from deniable.measure import recovery
 from deniable.measure.choice import choose_word_mechanism
 from deniable.measure.labels import ClassCodes
-from deniable.registry.words import WORD_MECHANISMS
+from deniable.registry import WORD_MECHANISMS
 from deniable.space import Space
 from deniable.text.tokens import Lexer
 from deniable.words import WordMechanism

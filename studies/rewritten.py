@@ -16,33 +16,27 @@ from deniable.measure.classifiers import TfIdfClassifier
 from deniable.measure.intervals import estimate_share
 from deniable.measure.labels import ClassCodes
 from deniable.published.adept.mechanism import ADePT
-from deniable.registry.methods import METHODS_WITH_DELTA, METHODS_WITH_DRAW_LIMIT, rewriting_method
-from deniable.rewriting.attacks.candidates import drop_indistinguishable_texts, measure_guesses, propose_texts
-from deniable.rewriting.attacks.gradient import search_nearest_texts
-from deniable.rewriting.attacks.inversion import fit_inverter
-from deniable.rewriting.attacks.ranking import (
-    find_nearest_candidates,
-    get_norm_order,
-    measure_ranking_success,
-    rank_true_candidates,
-)
-from deniable.rewriting.audits import (
-    AuditView,
-    audit_pair,
-    encode_clipped_vectors,
-    find_farthest_texts,
-    pairs_beyond_sensitivity,
-)
-from deniable.rewriting.methods.base import RewritingMethod, VectorMethod
+from deniable.registry import list_methods_with, rewriting_method
+from deniable.rewriting.audits import AuditView, audit_pair, encode_clipped_vectors, measure_text_distances
+from deniable.rewriting.card import compute_bleu
+from deniable.rewriting.methods import RewritingMethod, VectorMethod
 from deniable.rewriting.model import Rewriter, fit_rewriter, load_rewriter
-from deniable.rewriting.reconstruction import compute_bleu
+from deniable.rewriting.options import RewriterOptions
+from deniable.rewriting.ranking import evaluate_success, get_norm_order, rank_true_candidates
 from deniable.rewriting.tokens import truncate_text
-from deniable.rewriting.training import RewriterOptions
 from deniable.text.tokens import split_tokens
 from deniable.vectors import L2Ball
 from studies.flights import FILES, read_rows
 from studies.rows import Row, row_of, rows_of
 from studies.runner import Context
+from studies.text_guesses import (
+    drop_indistinguishable_texts,
+    find_nearest_candidates,
+    fit_inverter,
+    measure_guesses,
+    propose_texts,
+)
+from studies.text_search import search_nearest_texts
 
 FIRST = {"named": 1, "among ten": 10}
 """How many texts an attacker names for each success."""
@@ -130,7 +124,7 @@ class Bench:
             return self.fit(options, self.context.derive_seed("train", n))
         if path.is_file():
             return load_rewriter(path)
-        checkpoint = Checkpoint(unfinished, {"n": n}, sizes.interval)
+        checkpoint = Checkpoint(unfinished, sizes.interval)
         model = self.fit(options, self.context.derive_seed("train", n), checkpoint=checkpoint)
         part = path.with_name(f"{path.name}.{secrets.token_hex(4)}")
         part.write_bytes(serialize_model(model))
@@ -145,8 +139,8 @@ class Bench:
     def build_method(self, name: str, epsilon: float, *parts: object, model: Rewriter | None = None) -> RewritingMethod:
         """Return a method with noise from a seed of its own, by which the study can be run again."""
         model = model or self.model
-        options: dict[str, Any] = {"delta": self.sizes.delta} if name in METHODS_WITH_DELTA else {}
-        if name in METHODS_WITH_DRAW_LIMIT:
+        options: dict[str, Any] = {"delta": self.sizes.delta} if name in list_methods_with("delta") else {}
+        if name in list_methods_with("max_draws"):
             options["max_draws"] = min(self.sizes.draws, model.limit)
         seed = self.context.derive_seed("noise", name, epsilon, *parts)
         return rewriting_method(name, model, epsilon=epsilon, seed=seed, **options)
@@ -234,7 +228,8 @@ def judge_ranks(method: RewritingMethod, epsilon: float, ranks: dict[str, IntArr
     delta = guarantee.delta
     for word, first in FIRST.items():
         for source, own in ranks.items():
-            success = measure_ranking_success(own, candidates, epsilon=epsilon, delta=delta, first=first)
+            hits = int((own <= first).sum())
+            success = evaluate_success(hits, len(own), candidates, epsilon=epsilon, delta=delta, first=first)
             rows.append(row_of(method.name, epsilon, f"{word} from the {source}", success.success_rate))
             bounds.append(success.epsilon_lower_bound)
         rows.append(Row(method.name, epsilon, f"{word}, permitted", success.max_success_rate))
@@ -266,16 +261,16 @@ def measure_distances(
     """
     method = bench.build_vectors(name, bench.sizes.audited, model=bench.load_encoder(n) if n else None)
     points = encode_clipped_vectors(method, texts or bench.candidates)
-    beyond, farthest = pairs_beyond_sensitivity(method.mechanism, points), find_farthest_texts(method.mechanism, points)
+    distances = measure_text_distances(method.mechanism, points)
     one, other = np.random.default_rng(bench.context.derive_seed("pairs")).integers(len(points), size=(2, _PAIRS))
     apart = np.linalg.norm(points[one] - points[other], ord=get_norm_order(method.mechanism), axis=1)
     return rows_of(
         curve or name,
         n,
-        pairs=beyond.pair_count,
-        pairs_beyond=beyond.violation_share,
-        median_distance=float(np.median(apart)) / farthest.claimed_sensitivity,
-        largest_distance=farthest.ratio,
+        pairs=distances.pair_count,
+        pairs_beyond=distances.violation_share,
+        median_distance=float(np.median(apart)) / distances.claimed_sensitivity,
+        largest_distance=distances.ratio,
     )
 
 
@@ -290,7 +285,7 @@ def audit_farthest(
     bench: Bench, method: VectorMethod, curve: str, x: float, texts: list[str], view: AuditView, seed: int
 ) -> list[Row]:
     """Return the outcome of an audit of the two of some texts that lie farthest apart."""
-    farthest = find_farthest_texts(method.mechanism, encode_clipped_vectors(method, texts))
+    farthest = measure_text_distances(method.mechanism, encode_clipped_vectors(method, texts))
     pair = texts[farthest.first_row], texts[farthest.second_row]
     verdict = audit_pair(method, *pair, view=view, samples=bench.sizes.samples, confidence=_AUDIT_CONFIDENCE, seed=seed)
     return [

@@ -17,7 +17,7 @@ from pathlib import Path
 from typing import Any, TypeVar
 
 from deniable import __version__
-from deniable.cli.progress import show_steps
+from deniable.cli.progress import show_steps, watch_command
 from deniable.core.errors import InputError
 from deniable.core.files import check_outputs, open_outputs
 from deniable.core.parallel import count_cores, hide_progress, parallel_map
@@ -117,6 +117,10 @@ def run_study(
     sizes = dataclasses.asdict(chosen.sizes) if chosen.sizes is not None else {}
     parameters = {"version": __version__, "seed": seed, "files": files, "sizes": sizes, "cells": chosen.cells}
     ledger = Ledger(find_unfinished(study, folder), parameters, force=force)
+    if quick and "torch" in study.packages:
+        import torch
+
+        torch.set_num_threads(1)  # threads wait for each other where other programs use the cores
     resumed, start = len(ledger), time.perf_counter()
     context = Context(chosen.sizes, seed, data, ledger)
     rows = measure_cells(study, chosen, context)
@@ -168,7 +172,12 @@ def measure_cells(study: Study, grid: Grid, context: Context) -> list[Row]:
         return [Row(*row) for row in rows]
 
     # Audits swap the standard output while a sampler runs, and in threads they may swap it back out of order.
-    with contextlib.redirect_stdout(sys.stdout), show_steps(study.name, "cell") as steps, hide_progress():
+    with (
+        contextlib.redirect_stdout(sys.stdout),
+        watch_command(),
+        show_steps(study.name, "cell") as steps,
+        hide_progress(),
+    ):
         parts = parallel_map(measure_cell, grid.cells, workers=None if study.is_parallel else 1)
     rows = [row for part in parts for row in part]
     return [*rows, *(study.derive(rows) if study.derive is not None else ())]

@@ -4,10 +4,9 @@ import dataclasses
 from collections.abc import Callable
 from typing import TYPE_CHECKING
 
-import numpy.typing as npt
-
+from deniable.core.arrays import FloatArray
 from deniable.core.parallel import parallel_map
-from deniable.measure.attackers.membership_scores import fit_shadow_network
+from deniable.measure.membership import fit_shadow_network
 from deniable.measure.roc import compute_roc
 from deniable.space import Space
 from studies.reviews import (
@@ -32,7 +31,7 @@ from studies.study import Axis, Grid, Line, Metric, Panel, Reference, Statement,
 if TYPE_CHECKING:
     from deniable.measure.fasttext import FastTextClassifier
 
-Attack = Callable[[npt.ArrayLike], npt.ArrayLike]
+Attack = Callable[[FloatArray], FloatArray]
 VECTORS = "glove.840B.300d.33860.npz"
 NAMES = (LAPLACE, "tem", "auto")
 EPSILONS = (0.5, 1.0, 2.0, 3.0, 4.0, 6.0, 8.0, 10.0)

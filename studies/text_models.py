@@ -10,13 +10,13 @@ import numpy.typing as npt
 from deniable.core.guarantees import is_proved
 from deniable.learning.loop import Checkpoint
 from deniable.measure.intervals import estimate_paired_difference, estimate_share
-from deniable.models.text.attacks import run_genetic_attack, run_greedy_attack
-from deniable.models.text.attacks.algorithms import compute_query_budget
+from deniable.models.text.attacks import GeneticAttack, GreedyAttack
 from deniable.models.text.documents import Documents
-from deniable.models.text.model import TextModel, certify_by_intervals, fit_text_model
-from deniable.models.text.smoothing import certify_texts
-from deniable.models.text.substitutions import SubstituteSource
-from deniable.models.text.training import TextTrainingOptions
+from deniable.models.text.model import TextModel, certify_by_intervals
+from deniable.models.text.options import TextTrainingOptions
+from deniable.models.text.smoothing.certificate import SmoothingOptions, certify_texts
+from deniable.models.text.substitutions import SubstituteSource, Substitutions
+from deniable.models.text.training import fit_text_model
 from deniable.words import WordMechanism
 from studies.rows import Row, row_of
 from studies.substituted_words import IBP, NORMAL, SETS, Bench, add_copies, count_words, speed_up
@@ -67,11 +67,8 @@ class LazyModel:
 
         def find(model: TextModel) -> Hits:
             key, scorer = bench.derive_key("attack", attack, source_name), model.network.make_scorer(bench.test)
-            if attack == "greedy":
-                found = run_greedy_attack(scorer, bench.test, source, key)
-            else:
-                effort = {"population": sizes.population, "generations": sizes.generations}
-                found = run_genetic_attack(scorer, bench.test, source, key, **effort)
+            run = GreedyAttack() if attack == "greedy" else GeneticAttack(sizes.population, sizes.generations)
+            found = run(scorer, bench.test, source, key)
             return found.correct_before & ~found.flipped
 
         return self.remember_hits(f"{attack} attack by {source_name}", find)
@@ -115,8 +112,18 @@ def _train(bench: Bench, title: str, documents: Documents, options: TextTraining
         options,
         source=None if options.method == "normal" else bench.sets,
         seed=bench.context.derive_seed(bench.name, "train", title),
-        checkpoint=None if path is None else Checkpoint(path, {"model": title}, bench.sizes.interval),
+        checkpoint=None if path is None else Checkpoint(path, bench.sizes.interval),
     )
+
+
+def thin_sets(sets: Substitutions, share: float, rng: np.random.Generator) -> Substitutions:
+    """Return sets that keep each substitute with a probability ``share``."""
+    word_ids = np.arange(len(sets.choices), dtype=np.int32)[:, None]
+    is_kept = (sets.choices != word_ids) & (rng.random(sets.choices.shape) < share)
+    is_kept[:, 0] = True  # the word itself
+    order = np.argsort(~is_kept, axis=1, kind="stable")
+    choices = np.take_along_axis(np.where(is_kept, sets.choices, word_ids), order, axis=1)
+    return Substitutions(f"{share:g} of {sets.name}", choices, sets.notes)
 
 
 def measure_by_sets(model: LazyModel, curve: str, place: float | None) -> list[Row]:
@@ -131,7 +138,8 @@ def measure_thinned(model: LazyModel, curve: str) -> Iterator[Row]:
     """Yield what is proved of a model where a part of the substitutes is left out at random."""
     bench = model.bench
     for share in KEPT:
-        sets = bench.sets.thin(share, np.random.default_rng(bench.context.derive_seed(bench.name, "thinned", share)))
+        rng = np.random.default_rng(bench.context.derive_seed(bench.name, "thinned", share))
+        sets = thin_sets(bench.sets, share, rng)
         yield row_of_hits(curve, share, "proved, sets thinned", certify_by_intervals(model.load(), bench.test, sets))
 
 
@@ -145,7 +153,7 @@ def measure_under_draws(model: LazyModel, mechanism: WordMechanism, curve: str, 
         place: of the rows.
     """
     bench = model.bench
-    draws = compute_query_budget(bench.sizes.population, bench.sizes.generations)
+    draws = GeneticAttack(bench.sizes.population, bench.sizes.generations).query_budget
     per_word = -(-draws // max(1, int(np.median(bench.test.texts.lengths))))
     uses = per_word * count_words(bench, bench.test.texts)
     source = speed_up(bench, mechanism, uses, bench.sizes.pool, "attacks")
@@ -168,10 +176,9 @@ def measure_smoothed(model: LazyModel, mechanism: WordMechanism, curve: str) -> 
         mechanism,
         model.load().network.make_scorer(some),
         some.texts,
+        SmoothingOptions(selection=sizes.selection, estimation=sizes.estimation),
         key=bench.derive_key("smoothing", model.title),
         replacements=bench.sets,
-        selection=sizes.selection,
-        estimation=sizes.estimation,
     )
     labels = some.labels.tolist()
     yield Row(curve, None, "certificate proved", float(is_proved(found.status)))

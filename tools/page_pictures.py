@@ -20,7 +20,7 @@ from typing import Any
 
 from PIL import Image
 
-from deniable.serve.limits import EPSILON_LADDER
+from deniable.serve.catalogue import EPSILON_LADDER
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 600

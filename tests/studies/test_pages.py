@@ -8,14 +8,14 @@ from PIL import Image
 import studies
 from studies import page as pages
 from studies.__main__ import main
-from studies.page import build_page, check_page, fill_references, write_page
+from studies.page import build_page, check_page, quote_numbers, write_page
 from studies.plotter import compute_fingerprint, describe_figure, draw_figure, find_difference
 from studies.rows import Results, read_results
 from studies.runner import run_study, write_results
 from tests.refusals import refuses
 from tests.studies.toy import TOY
 
-FINDINGS = "1. Sure: {sure@2/accuracy}.\n\n## Notes\n\nSeed {seed}.\n"
+FINDINGS = '1. Sure: {{ at("sure", "accuracy", 2) }}.\n\n## Notes\n\nSeed {{ seed }}.\n'
 
 
 @pytest.fixture(scope="module")
@@ -65,36 +65,45 @@ def test_a_page_is_the_template_with_the_numbers(measured):
 @pytest.mark.parametrize(
     ("reference", "shown"),
     [
-        ("{coin@4/loss}", "0.25"),
-        ("{coin@*/loss|max}", "1.00"),
-        ("{co*@*/loss|min}", "0.12"),
-        ("{*@*/loss|count}", "8"),
-        ("{sure@2/loss}", "infinite"),
-        ("{sure@2/accuracy|n}", "4"),
-        ("{sure@2\n   /loss|low}", "infinite"),
-        ("{grid}", "full"),
+        ('{{ at("coin", "loss", 4) }}', "0.25"),
+        ('{{ over("coin", "loss").max }}', "1.00"),
+        ('{{ over("co*", "loss").min }}', "0.12"),
+        ('{{ over("*", "loss").count }}', "8"),
+        ('{{ at("sure", "loss", 2) }}', "infinite"),
+        ('{{ at("sure", "accuracy", 2).n }}', "4"),
+        ('{{ at("sure",\n   "loss", 2).low }}', "infinite"),
+        ("{{ grid }}", "full"),
     ],
 )
 def test_references(measured, reference, shown):
     """A reference stands for the number of its row, or of many."""
-    assert fill_references(TOY, measured, reference.replace("\n   /", "/")) == shown
+    assert quote_numbers(TOY, measured, reference) == shown
 
 
 def test_an_interval_is_quoted(measured):
     """A value can be quoted with both ends, of which each can be quoted by itself."""
-    whole = fill_references(TOY, measured, "{sure@2/accuracy|interval}")
-    value, low, high = (fill_references(TOY, measured, f"{{sure@2/accuracy{end}}}") for end in ("", "|low", "|high"))
+    whole = quote_numbers(TOY, measured, '{{ at("sure", "accuracy", 2).interval }}')
+    value, low, high = (
+        quote_numbers(TOY, measured, f'{{{{ at("sure", "accuracy", 2){end} }}}}') for end in ("", ".low", ".high")
+    )
     assert whole == f"{value} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
 
 
 @pytest.mark.parametrize(
-    "reference",
-    ["{sure@3/accuracy}", "{nobody/accuracy}", "{sure@2/nothing}", "{sure@2/loss|odd}", "{sure@*/loss}", "{word}"],
+    ("reference", "value"),
+    [
+        ('at("sure", "accuracy", 3)', "sure"),
+        ('at("nobody", "accuracy")', "nobody"),
+        ('at("sure", "nothing", 2)', "nothing"),
+        ('at("sure", "loss", 2).odd', "odd"),
+        ('over("nobody", "loss").max', "nobody"),
+        ("word", "word"),
+    ],
 )
-def test_references_to_nothing(measured, reference):
+def test_references_to_nothing(measured, reference, value):
     """A number that was not measured is named in one line."""
-    with refuses(reference):
-        fill_references(TOY, measured, reference)
+    with refuses(value):
+        quote_numbers(TOY, measured, f"{{{{ {reference} }}}}")
 
 
 def test_a_figure_is_known_by_its_rows(measured, tmp_path):

@@ -8,7 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from deniable.measure.intervals import estimate_mean, estimate_share
-from deniable.persons.group_privacy import bound_group_epsilon
+from deniable.persons.budget import bound_group_epsilon
+from deniable.persons.release import plan_budget
 from studies.private_collections import (
     MOST_REVIEWS,
     build_synthesis_options,
@@ -16,7 +17,7 @@ from studies.private_collections import (
     find_record_epsilon,
     load_enquiries,
     load_reviews,
-    plan_budget,
+    plan_classifier,
     score_private_classifier,
     select_persons,
     select_records,
@@ -73,7 +74,7 @@ def test_ten_records_together_have_the_epsilon_asked_for(reviews):
     private = select_records(reviews, 40, 1)
     epsilon = find_record_epsilon(reviews, private, 4.0)
     groups = [
-        bound_group_epsilon(plan_budget(reviews, private, each), MOST_REVIEWS) for each in (epsilon, 1.01 * epsilon)
+        bound_group_epsilon(plan_classifier(reviews, private, each), MOST_REVIEWS) for each in (epsilon, 1.01 * epsilon)
     ]
     assert groups[0] <= 4.0 < groups[1]
     assert groups[0] == pytest.approx(4.0, rel=1e-3)
@@ -101,5 +102,5 @@ def test_intervals_hold_trials_and_rows():
 def test_the_number_of_records_is_declared(reviews):
     """Nothing of the budget goes into a count."""
     options = build_synthesis_options(reviews, 40, 4.0, 10, "tilted", 1)
-    names = [measurement.name for measurement in options.plan_budget(reviews.feature_map, "record").measurements]
+    names = [measurement.name for measurement in plan_budget(options, 1_000, "record").measurements]
     assert names == ["classifier", "classes", "lengths"]
