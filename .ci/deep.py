@@ -54,6 +54,8 @@ def list_touched_paths(changed):
     if changed.name in {"Dockerfile", "compose.yaml"}:
         return ("tests/test_container.py",)
     if parts[0] == "src":
+        if changed.name == "registry.py":
+            return ("tests/test_registry.py", "tests/test_contributing.py", *HOSTILE)
         return (f"tests/{parts[2]}", *HOSTILE)
     if parts[0] == "tests":
         return (str(changed),) if changed.name.startswith("test_") else ("/".join(parts[:-1][:2]),)

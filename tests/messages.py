@@ -2,7 +2,7 @@
 
 import re
 
-_PROGRESS = re.compile(r"[a-z][^:\n]*: [^\n]*(so far|% of it|left|left of this pass)\n")
+_PROGRESS = re.compile(r"[a-z][^:\n]*: [^\n]*(so far|% of it|left|read)\n")
 
 
 def select_messages(stderr):

@@ -1,4 +1,4 @@
-"""What CONTRIBUTING says of a new mechanism: its files, written into a copy of this repository, are all it needs."""
+"""What CONTRIBUTING says of new mechanisms and commands: in a copy of this repository their files are all they need."""
 
 import os
 import re
@@ -16,12 +16,20 @@ COPIED = ("src", "tests", "docs", ".ci", "pyproject.toml", "zensical.toml", "CON
 PYTEST = ("-m", "pytest", "-q", "-p", "no:cacheprovider", "-m", "not slow", "-n", "0")
 UNFINISHED = ("*.tmp.*", "*.pyc.*")
 """Compiled code that another process is about to write."""
-REGISTRY = "src/deniable/registry/word_mechanisms.py"
+LINES_BEFORE = {
+    "src/deniable/registry.py": (
+        '        "truncated-gumbel": "deniable.published.truncated_gumbel.mechanism:TruncatedGumbel",\n'
+    ),
+    "src/deniable/cli/main.py": 'add_command(app, "explain", run_explain, "Choose epsilon")\n',
+    "tests/catalogue/expected.txt": "# deniable explain\n",
+}
+"""File -> the line after which the new one stands."""
+COMMAND_IMPORT = "from deniable.cli.commands.explain import run_explain\n"
+"""Below which the new command's import stands."""
 NOTICING_TESTS = (
     "tests/words/test_plain_exponential.py",
-    "tests/registry/test_words.py",
-    "tests/registry/test_names.py",
-    "tests/cli/test_choices.py",
+    "tests/test_registry.py",
+    "tests/cli/test_options.py",
     "tests/test_package.py::test_stub_and_package_agree",
     "tests/test_package.py::test_every_public_name_resolves",
     "tests/test_package.py::test_public_members_are_documented",
@@ -29,18 +37,19 @@ NOTICING_TESTS = (
     "tests/cli/commands/test_privatize.py::test_mechanisms_and_metrics",
     "tests/catalogue",
     "tests/cli/commands/audit/test_mechanism.py::test_help",
+    "tests/cli/test_main.py",
 )
 
 
 def read_files():
-    """Return the files that the section on word mechanisms names, with what it shows of each."""
+    """Return the files that the sections on word mechanisms and commands name, with what they show of each."""
     section = CONTRIBUTING.split("## A new word mechanism\n")[1].split("\n## A new broken")[0]
     return dict(re.findall(r"^`([^`\n]+)`[^\n`]*:\n\n```\w+\n(.*?)^```$", section, flags=re.MULTILINE | re.DOTALL))
 
 
 @pytest.fixture(scope="module")
 def copy(tmp_path_factory):
-    """Return a copy of the repository with the four files, compiled code and all, so that nothing compiles again."""
+    """Return a copy of the repository with those files, compiled code and all, so that nothing compiles again."""
     folder = tmp_path_factory.mktemp("copy")
     for name in COPIED:
         source = ROOT / name
@@ -49,11 +58,15 @@ def copy(tmp_path_factory):
         else:
             shutil.copy2(source, folder / name)
     files = read_files()
-    assert len(files) == 4
+    assert len(files) == 6
     for name, text in files.items():
-        assert (folder / name).exists() is (name == REGISTRY)
-        with (folder / name).open("a", encoding="utf-8") as file:
-            file.write(text)
+        assert (folder / name).exists() is (name in LINES_BEFORE)
+        if name in LINES_BEFORE:
+            whole, line = (folder / name).read_text(encoding="utf-8"), LINES_BEFORE[name]
+            assert line in whole
+            whole = whole.replace(COMMAND_IMPORT, COMMAND_IMPORT + COMMAND_IMPORT.replace("explain", "near"))
+            text = whole.replace(line, line + text)  # noqa: PLW2901 - the whole file
+        (folder / name).write_text(text, encoding="utf-8")
     (folder / "space.txt").write_text(
         "".join(f"{word} {n} {n * n % 7}\n" for n, word in enumerate(["the", "cat", "a", "dog"]))
     )
@@ -94,28 +107,27 @@ def test_commands_take_notice(copy):
 
 
 def test_python_takes_notice(copy):
-    """The class is a public name of the copy, and its name makes it."""
+    """Its name makes the mechanism of the copy."""
     program = "import deniable as dn; s = dn.Space.load('space.txt'); print(dn.mechanism('plain', s, epsilon=2.0))"
     assert run(copy, "-c", program).startswith("PlainExponential(Space(5 words, steps")
-    assert "PlainExponential" in run(copy, "-c", "import deniable as dn; print(dn.__all__)")
 
 
-def test_docs_take_notice(copy):
-    """The docs build without a complaint, with the page in the navigation and in the table of all mechanisms."""
-    run(copy, "-m", "zensical", "build", "--clean", "--strict")
-    overview = (copy / "site" / "mechanisms" / "index.html").read_text(encoding="utf-8")
-    table = overview[overview.index("<table") : overview.index("</table>")]
-    assert "plain_exponential/" in table
-    assert "proved, Theorem 6, and by computation" in table
-    assert re.search(r'href="[./]*plain_exponential/" class="md-nav__link', overview)
-
-
-@pytest.mark.parametrize("name", [name for name in read_files() if name.startswith(("tests/", "docs/"))])
-def test_a_missing_file_is_noticed(copy, name):
-    """Without its contract test or its page, a mechanism of the registry fails the tests of the registry."""
+def test_a_missing_test_is_noticed(copy):
+    """Without its contract test, a mechanism of the registry fails the tests of the registry."""
+    name = "tests/words/test_plain_exponential.py"
     (copy / name).rename(copy / "aside")
     try:
-        with pytest.raises(AssertionError, match=r"test_every_mechanism_has_a_(contract_test|page)"):
-            run(copy, *PYTEST, "-k", "every_mechanism_has", "tests/registry/test_words.py")
+        with pytest.raises(AssertionError, match="test_every_mechanism_has_a_contract_test"):
+            run(copy, *PYTEST, "-k", "every_mechanism_has", "tests/test_registry.py")
     finally:
         (copy / "aside").rename(copy / name)
+
+
+def test_a_command_is_one_file_and_one_line(copy):
+    """The copy has the new command, with its help, its options and its refusal."""
+    printed = deniable(copy, "near", "cat", "--space", "space.txt", "--metric", "euclidean", "-n", "2")
+    assert [line.split()[0] for line in printed.splitlines()] == ["the", "dog"]
+    assert deniable(copy, "near", "cat", "--space", "space.txt", "--farthest", "0") == ""
+    assert re.search(r"--count +-n .*Number of words to print\..*\[default: 12\]", deniable(copy, "near", "--help"))
+    with pytest.raises(AssertionError, match=r"deniable: --farthest must be at least 0\. Got -1\.0\."):
+        deniable(copy, "near", "cat", "--farthest", "-1")

@@ -20,7 +20,6 @@ ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
 AUDIT = (ROOT / "docs" / "audit.md").read_text(encoding="utf-8")
 MEASURE = (ROOT / "docs" / "measure.md").read_text(encoding="utf-8")
-RELIABILITY = (ROOT / "docs" / "reliability.md").read_text(encoding="utf-8")
 REWRITE = (ROOT / "docs" / "rewrite.md").read_text(encoding="utf-8")
 TUTORIAL = (ROOT / "docs" / "tutorial.md").read_text(encoding="utf-8")
 VERIFICATION = (ROOT / "docs" / "verification.md").read_text(encoding="utf-8")
@@ -80,20 +79,6 @@ def test_tutorial_commands_on_the_example_run(workplace):
     for arguments in known:
         done = run(arguments, workplace)
         assert done.returncode == 0, done.stderr
-
-
-@pytest.mark.deep
-def test_resumed_run_of_the_page_on_reliability(workplace):
-    """The command of the page on reliability runs, leaves no journal, and runs again where outputs may be replaced."""
-    (arguments,) = commands(RELIABILITY)
-    for options in ([], ["--force"]):
-        done = run([*arguments, *options], workplace)
-        assert done.returncode == 0, done.stderr
-        assert {path.name for path in workplace.iterdir()} == {
-            "examples",
-            "private.csv",
-            "private.csv.certificate.json",
-        }
 
 
 def verdicts(text):

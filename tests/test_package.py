@@ -82,13 +82,7 @@ def read_stub(stub):
         alias.asname: ".".join(filter(None, (package, node.module, alias.name)))
         for node in imports
         for alias in node.names
-        if alias.name != "*"
     }
-    starred = [f"{package}.{node.module}" for node in imports if node.names[0].name == "*"]
-    assert starred == (["deniable.registry.word_mechanisms"] if package == "deniable" else [])
-    for module in starred:
-        classes = [value for value in vars(importlib.import_module(module)).values() if inspect.isclass(value)]
-        names |= {cls.__name__: f"{cls.__module__}.{cls.__name__}" for cls in classes}
     return package, names
 
 

@@ -55,7 +55,7 @@ class Command:
 
 
 _SPACE = ("--space", "{in}/space.txt", "--hide", "none")
-_PRIVATIZE = (*_SPACE, "--epsilon", "2", "--test-seed", "7")
+_PRIVATIZE = (*_SPACE, "--epsilon", "2", "--key", "seed:7")
 LEDGER, LEDGER_KEY = Path("ledger", "l.db"), "l.db.key"
 """The ledger that each run has anew in its own folder, a copy of that of the inputs, and its key, in theirs."""
 _LEARN = ("--label", "label", *_SPACE)
@@ -95,7 +95,7 @@ QUICK_COMMANDS = (
 
 LEDGER_COMMAND = dataclasses.replace(
     _make_release("privatize, ledger", ("privatize", "{in}/table.csv", *_SPACE, "--epsilon", "2"), "private.csv",
-                  "--column", "text", "--id", "id", "--person", "label", "--ledger", str(LEDGER), "--key-file",
+                  "--column", "text", "--id", "id", "--person", "label", "--ledger", str(LEDGER), "--key",
                   f"{{in}}/{LEDGER_KEY}"), charges_ledger=True,
 )  # fmt: skip
 COMMANDS = (
@@ -113,27 +113,25 @@ COMMANDS = (
     LEDGER_COMMAND,
     Command("certificate check", ("certificate", "check", "{in}/c.json", "--space", "{in}/space.txt", "--html",
                                   "out/check.html", "--force"), ("check.html",), tries_cache=True),
-    Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6", "--folds", "2",
+    Command("measure", ("measure", "{in}/train.csv", *_LEARN, "--epsilons", "1", "--shadow-models", "6",
                         "--output", "out/r.html", "--force"), ("r.html", "r.json"), owner_only=("r.html", "r.json"),
             copies_texts=True, is_repeatable=False),
-    Command("compare", ("compare", "{in}/train.csv", *_LEARN, "--folds", "2", "--shadow-models", "6", "--rows", "40",
-                        "--recoveries", "0.5", "--epsilons", "100", "--public", "{in}/public.csv", "--public-label",
-                        "label", "--report", "out/r.html", "--force"), ("r.html",), owner_only=("r.html",),
-            is_repeatable=False, copies_texts=True),
+    Command("compare", ("compare", "{in}/train.csv", *_LEARN, "--shadow-models", "6", "--epsilons", "100", "--public",
+                        "{in}/public.csv", "--public-label", "label", "--output", "out/r.html", "--force"),
+            ("r.html", "r.json"), owner_only=("r.html", "r.json"), is_repeatable=False, copies_texts=True),
     _make_release("rewrite", ("rewrite", "{in}/rewriter.pt", "{in}/table.csv", "--method", "tokens", "--epsilon", "5",
                               "--test-seed", "7"), "private.csv", *_SIGN),
     Command("synthesize", ("synthesize", "{in}/train.csv", "--label", "label", "--rows", "20", "--epsilon", "20",
                            "--delta", "1e-6", "--records", "600", "--public", "{in}/public.csv", "--public-label",
-                           "label", "--output", "out/o.csv", "--counts", "out/n.csv", *_SIGN, "--force"),
-            ("o.csv", "o.csv.certificate.json", "o.csv.classifier.model", "o.csv.baseline.csv", "n.csv",
+                           "label", "--output", "out/o.csv", *_SIGN, "--force"),
+            ("o.csv", "o.csv.certificate.json", "o.csv.classifier.model", "o.csv.baseline.csv",
              "o.csv.certificate.json.sig", "o.csv.owner.json"),
-            ("o.csv", "o.csv.classifier.model", "n.csv"), ("o.csv.certificate.json", "o.csv.certificate.json.sig"),
+            ("o.csv", "o.csv.classifier.model"), ("o.csv.certificate.json", "o.csv.certificate.json.sig"),
             ("o.csv.owner.json",), is_repeatable=False),
     _make_training("train text, bow", "text", "{in}/train.csv", "--kind", "bow", *_LEARN, "--epochs", "2", "--seed",
                    "1", "--checkpoint-every", "3", is_repeatable=False),
-    _make_training("train text, dp-linear", "text", "{in}/train.csv", "--kind", "dp-linear", "--label", "label",
-                   *_SPACE[:2], *_BUDGET, "--public", "{in}/public.csv", "--public-label", "label",
-                   is_repeatable=False),
+    _make_training("train private-text", "private-text", "{in}/train.csv", "--label", "label", *_BUDGET,
+                   "--public", "{in}/public.csv", "--public-label", "label", is_repeatable=False),
     _make_training("train image", "image", "{in}/images.npz", "--kind", "plain", "--steps", "4", "--width", "0.1",
                    "--checkpoint-every", "2", "--test-seed", "1", is_repeatable=False),
     _make_training("train rewriter", "rewriter", "{in}/public.csv", "--quick", "--latent", "4", "--epochs", "1",
@@ -219,5 +217,5 @@ def make_all_inputs(folder: Path) -> None:
     space = ("--space", str(folder / "space.txt"), "--hide", "none")
     text_model = ("train", "text", str(folder / "train.csv"), "--kind", "fasttext", "--label", "label")
     _run(*text_model, "--epochs", "2", *space, "--output", str(folder / "text.pt"))
-    table = ("privatize", str(folder / "table.csv"), "--epsilon", "2", "--test-seed", "7")
+    table = ("privatize", str(folder / "table.csv"), "--epsilon", "2", "--key", "seed:7")
     _run(*table, *space, "--output", str(folder / "c.csv"), "--certificate", str(folder / "c.json"))

@@ -90,7 +90,7 @@ def serve_request(request: dict[str, Any], library: Any) -> dict[str, Any]:
 
 def _forget_run() -> None:
     """Leave nothing of a command that ran in this process to those of its forks."""
-    from deniable.cli.outcome import forget_outputs
+    from deniable.cli.process import forget_outputs
 
     forget_outputs()
 

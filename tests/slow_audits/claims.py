@@ -4,6 +4,7 @@ import inspect
 import typing
 
 import deniable as dn
+from deniable.persons.options import GeneratorName
 from tests.commands import build_command_line
 from tests.slow_audits.cases import TrainerAudit
 from tests.slow_audits.gradients import IMAGE_AUDITS, TEXT_AUDITS
@@ -34,17 +35,16 @@ def list_choices(name: str, *path: str) -> list[str]:
     command = build_command_line()
     for part in path:
         command = command.commands[part]
-    return [str(choice) for choice in typing.get_type_hints(inspect.unwrap(command.callback))[name]]
+    return list(typing.get_args(typing.get_type_hints(inspect.unwrap(command.callback))[name]))
 
 
 def list_registered() -> set[str]:
     """Return the names of all trainers, generators and rewriting methods."""
-    generators = {
-        str(name) for name in typing.get_args(typing.get_args(typing.get_type_hints(dn.synthesize)["generator"])[0])
-    }
     return {
         *dn.images.IMAGE_TRAINERS,
         *list_choices("kind", "train", "text"),
-        *generators,
+        *typing.get_args(GeneratorName),
+        "dp-linear",
+        "dp-fasttext",
         *list_choices("method", "rewrite"),
     }

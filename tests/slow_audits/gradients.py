@@ -16,7 +16,7 @@ import deniable as dn
 from deniable.core.randomness import derive_key_from_seed
 from deniable.learning import dp_sgd
 from deniable.learning.dp_sgd import DPSGDRun, NoisySums
-from deniable.models.images.training import private
+from deniable.models.images import private_training as private
 from deniable.models.text import private_training
 from tests.slow_audits.cases import MeasuredSum, Run, Tape, TrainerAudit
 

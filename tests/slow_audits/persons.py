@@ -11,21 +11,14 @@ import numpy as np
 from randomgen import AESCounter
 
 import deniable as dn
-from deniable.persons import classifier_training, linear_training, ngram_counts, noisy_sums
+from deniable.persons import linear_training, ngram_counts, noisy_sums, release
 from deniable.persons.budget import ADJACENCIES, NOISE_STEPS, Budget
-from deniable.persons.classifier_training import (
-    ClassifierOptions,
-    PrivateTexts,
-    PublicTexts,
-    fit_linear_classifier,
-    make_private_texts,
-)
+from deniable.persons.collection import Collection, PublicKnowledge
 from deniable.persons.features import build_feature_map
-from deniable.persons.generators.candidates import CandidateRequest
-from deniable.persons.histograms import CLASS_MEASUREMENT, LENGTH_MEASUREMENT, ColumnDomain
+from deniable.persons.histograms import CLASS_MEASUREMENT, COUNT_MEASUREMENT, LENGTH_MEASUREMENT, name_column
 from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT
-from deniable.persons.nominal_count import COUNT_MEASUREMENT, NominalCount
-from deniable.persons.synthesis import COUNTS_MEASUREMENT, GeneratorName, SynthesisOptions, measure_collection
+from deniable.persons.options import CandidateRequest, ClassifierOptions, GeneratorName, SynthesisOptions
+from deniable.persons.release import COUNTS_MEASUREMENT, Release, plan_budget
 from tests.slow_audits.cases import ABSENT, MeasuredSum, Run, Tape, TrainerAudit
 
 Record = tuple[str, int]
@@ -34,12 +27,9 @@ Person = tuple[Record, ...]
 """All records of one person."""
 EPSILON, DELTA = 8.0, 1e-5
 CLASSES = ("bad", "good")
-PUBLIC = PublicTexts(
-    ["good film", "bad film", "good plot", "bad plot", "the film", "the plot", "fine film"],
-    np.array([1, 0, 1, 0, -1, -1, 1], dtype=np.int64),
-)
-FEATURES = build_feature_map(PUBLIC.texts)
-DOMAIN = ColumnDomain("stars", ("1", "2", "3"))
+PUBLIC_TEXTS = ["good film", "bad film", "good plot", "bad plot", "the film", "the plot", "fine film"]
+WORDS = PublicKnowledge(build_feature_map(PUBLIC_TEXTS))
+PUBLIC = PublicKnowledge(WORDS.feature_map, PUBLIC_TEXTS, np.array([1, 0, 1, 0, -1, -1, 1], dtype=np.int64))
 LONG_TEXT = " ".join(f"word{number}" for number in range(34))
 """It has 99 phrases of one to three words, and a unit counts 100."""
 
@@ -83,7 +73,7 @@ def record_integer_sums(budget: Budget, noise_share: float, played: Tape | None)
 def _rank_measurement(name: str) -> int:
     """Return the place of a measurement in the order in which a release makes them."""
     first = (COUNT_MEASUREMENT, CLASSIFIER_MEASUREMENT, CLASS_MEASUREMENT, LENGTH_MEASUREMENT)
-    return (*first, DOMAIN.measurement, COUNTS_MEASUREMENT).index(name)
+    return (*first, name_column("stars"), COUNTS_MEASUREMENT).index(name)
 
 
 def _play_sum(played: MeasuredSum, noisy: np.ndarray, keys: tuple[Any, ...] | None) -> np.ndarray:
@@ -94,22 +84,24 @@ def _play_sum(played: MeasuredSum, noisy: np.ndarray, keys: tuple[Any, ...] | No
     return np.array([values.get(key, own) for key, own in zip(keys, noisy.tolist(), strict=True)], dtype=np.int64)
 
 
-def collect_private(units: list[Any], unit: str) -> PrivateTexts:
-    """Return the records of units as trainers take them."""
+def collect_private(units: list[Any], unit: str) -> Collection:
+    """Return the records of units as trainers take them; a record's stars are the length of its text."""
     persons: list[Person] = [(each,) for each in units] if unit == "record" else units
-    rows = [(text, label, owner) for owner, person in enumerate(persons) for text, label in person]
+    rows = [(text, label, str(owner)) for owner, person in enumerate(persons) for text, label in person]
     owners = None if unit == "record" else [owner for _, _, owner in rows]
     labels = np.array([label for _, label, _ in rows], dtype=np.int64)
-    return make_private_texts([text for text, _, _ in rows], labels, owners)
+    stars: list[str | None] = [str(1 + len(text) % 3) for text, _, _ in rows]
+    return Collection([text for text, _, _ in rows], labels, owners, {"stars": stars})
 
 
-def make_classifier_run(unit: str, declared: int | None, public: PublicTexts | None = None) -> Run:
+def make_classifier_run(unit: str, declared: int | None, public: PublicKnowledge = WORDS) -> Run:
     """Return the training of a private linear classifier that begins with public texts, or with zeros."""
 
     def run(units: list[Any], seed: int, *, noise_share: float = 1.0, played: Tape | None = None) -> Tape:
-        private, options = collect_private(units, unit), ClassifierOptions(CLASSES, EPSILON, DELTA, declared, seed)
-        with record_integer_sums(options.plan_budget(FEATURES, unit), noise_share, played) as tape:
-            model = fit_linear_classifier(private, FEATURES, options, public)
+        options = ClassifierOptions(epsilon=EPSILON, delta=DELTA, records=declared, classes=CLASSES, seed=seed)
+        budget = plan_budget(options, len(public.feature_map), unit)
+        with record_integer_sums(budget, noise_share, played) as tape:
+            model = Release(collect_private(units, unit), options, public).measure().classifier
         tape.released = _encode_classifier(model)
         return tape
 
@@ -117,17 +109,15 @@ def make_classifier_run(unit: str, declared: int | None, public: PublicTexts | N
 
 
 def make_synthesis_run(generator: GeneratorName, unit: str) -> Run:
-    """Return what is measured for a synthetic table; a record's stars are the length of its text.
-
-    The table is written by `deniable.persons.synthesis.write_table`, which is given this and public texts alone.
-    """
+    """Return what is measured for a synthetic table, which is written from this and public texts alone."""
 
     def run(units: list[Any], seed: int, *, noise_share: float = 1.0, played: Tape | None = None) -> Tape:
-        private, options = collect_private(units, unit), make_synthesis_options(generator, seed)
-        stars = [str(1 + len(text) % 3) for text in private.texts]
-        with record_integer_sums(options.plan_budget(FEATURES, unit), noise_share, played) as tape:
-            measured = measure_collection(private, {DOMAIN.name: stars}, FEATURES, None, options)
-        shares = [measured.class_shares, measured.length_shares, *measured.column_shares.values()]
+        options = make_synthesis_options(generator, seed)
+        budget = plan_budget(options, len(WORDS.feature_map), unit)
+        with record_integer_sums(budget, noise_share, played) as tape:
+            measured = Release(collect_private(units, unit), options, WORDS).measure()
+        knowledge = measured.knowledge
+        shares = [knowledge.class_shares, knowledge.length_shares, *measured.column_shares.values()]
         tape.released = _encode_classifier(measured.classifier) + b"".join(values.tobytes() for values in shares)
         if measured.counts is not None:
             tape.shown = _list_shown(tape, measured.counts)
@@ -139,8 +129,16 @@ def make_synthesis_run(generator: GeneratorName, unit: str) -> Run:
 def make_synthesis_options(generator: GeneratorName, seed: int | None = None) -> SynthesisOptions:
     """Return the options of a small table."""
     propose = propose_texts if generator == "candidates" else None
-    training = ClassifierOptions(CLASSES, EPSILON, DELTA, None, seed)
-    return SynthesisOptions(training, 4, generator, (DOMAIN,), propose=propose)
+    return SynthesisOptions(
+        epsilon=EPSILON,
+        delta=DELTA,
+        classes=CLASSES,
+        seed=seed,
+        rows=4,
+        generator=generator,
+        domains={"stars": ("1", "2", "3")},
+        propose=propose,
+    )
 
 
 def propose_texts(request: CandidateRequest) -> list[str]:
@@ -231,8 +229,8 @@ def sum_too_much() -> Iterator[None]:
 def count_units() -> Iterator[None]:
     """Let a divisor follow the private number of units."""
 
-    def count(declared: Any, budget: Any, units: Any, generator: Any) -> NominalCount:  # noqa: ARG001
-        return NominalCount(len(units), "declared")
+    def count(declared: Any, budget: Any, units: Any, generator: Any) -> int:  # noqa: ARG001
+        return len(units)
 
-    with mock.patch.object(classifier_training, "find_nominal_count", count):
+    with mock.patch.object(release, "find_nominal_count", count):
         yield

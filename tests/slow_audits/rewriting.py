@@ -117,7 +117,9 @@ def _encode_word(text: str) -> np.ndarray:
 def compute_pair_ratio(name: str) -> float:
     """Return how far apart any two odd texts lie after the clip, in the sensitivity claimed."""
     method = make_method(name, get_epsilon(name), get_model())
-    return dn.rewriting.find_farthest_texts(method.mechanism, method.mechanism.domain.clip(method.encode(TEXTS))).ratio
+    return dn.rewriting.measure_text_distances(
+        method.mechanism, method.mechanism.domain.clip(method.encode(TEXTS))
+    ).ratio
 
 
 def build_audit(name: str) -> TrainerAudit:

@@ -5,11 +5,12 @@ import torch
 from scipy import stats
 
 import deniable as dn
+from deniable.persons.release import plan_budget
 from tests.slow_audits import persons
 from tests.slow_audits.cases import SEED, compare_neighbours, measure_noise
 from tests.slow_audits.claims import ALL_AUDITS, NOT_AUDITED, TRAINING_AUDITS, list_choices
 from tests.slow_audits.gradients import IMAGE_AUDITS, TEXT_AUDITS, clip_too_late
-from tests.slow_audits.persons import FEATURES, PERSONS_AUDITS, make_synthesis_options
+from tests.slow_audits.persons import PERSONS_AUDITS, WORDS, make_synthesis_options
 from tests.slow_audits.rewriting import METHODS, compute_pair_ratio, get_model
 
 pytestmark = pytest.mark.slow
@@ -70,7 +71,8 @@ def test_noise_has_the_deviation_that_was_accounted_for(audit):
 def test_what_shares_statistics_measures_the_same(audit):
     """A generator without runs of its own spends its budget on the same sums, and releases the same of them."""
     other = next(each for each in WITH_RUNS if str(each) == audit.measured_as)
-    budgets = [make_synthesis_options(each.name).plan_budget(FEATURES, "record") for each in (audit, other)]
+    options = [make_synthesis_options(each.name) for each in (audit, other)]
+    budgets = [plan_budget(one, len(WORDS.feature_map), "record") for one in options]
     assert budgets[0] == budgets[1]
     ours, theirs = (each.run(list(audit.units), SEED) for each in (audit, other))
     assert ours.released == theirs.released
