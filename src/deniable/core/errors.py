@@ -67,6 +67,7 @@ class NotTractable(DeniableError):  # noqa: N818 - the name is part of the publi
 
 
 _NOTED_SIGNALS: list[int] = []
+"""Signals that came, after which every error that is none of the package's is their doing."""
 
 
 def note_interruption(number: int) -> None:
@@ -75,7 +76,10 @@ def note_interruption(number: int) -> None:
 
 
 def is_interruption(error: BaseException | None) -> bool:
-    """Return whether an error is a Ctrl-C, or began as one: compiled code, for one, makes a `SystemError` of it."""
+    """Return whether an error is a Ctrl-C or another signal, or began as one.
+
+    Compiled code, for one, makes a `SystemError` of it; see `note_interruption` for what keeps no trace.
+    """
     while error is not None and not isinstance(error, KeyboardInterrupt):
         error = error.__cause__ or error.__context__
     return error is not None or bool(_NOTED_SIGNALS)
