@@ -217,6 +217,15 @@ def test_help_loads_nothing_heavy(place):
     assert done.stderr == "[]\n"
 
 
+def test_all_parts_of_a_process_share_memory(place):
+    """Arrow has no memory of its own: what it has freed is used by others."""
+    code = (
+        "from deniable.cli.main import main; main(['--version']); import pyarrow; print(pyarrow.default_memory_pool())"
+    )
+    done = subprocess.run([sys.executable, "-c", code], cwd=place, capture_output=True, text=True, check=True)
+    assert "backend_name=system" in done.stdout
+
+
 @deep
 def test_shell_completion_lists_choices(place):
     """The shell completes commands, options and the names that options offer."""

@@ -26,6 +26,8 @@ CLASS_STEPS = 8
 """A: steps from a hidden class to any other point, so that a name comes out as a name."""
 _NEARNESS = ("lists", "cosine", "euclidean")
 _POINTS_PER_TASK = 512
+PointArray = npt.NDArray[np.uint16] | npt.NDArray[np.int32]
+"""Numbers of points of words: of 16 bits where these suffice."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -107,6 +109,11 @@ class StepGraph(WriteOnce):
         return neighbours
 
     @functools.cached_property
+    def searched(self) -> PointArray:
+        """The neighbours as searches read them: short numbers, of which a processor keeps twice as many at hand."""
+        return self.neighbours.astype(np.uint16) if self.word_count <= 1 << 16 else self.neighbours
+
+    @functools.cached_property
     def identity(self) -> bytes:
         """BLAKE2b of the neighbours, the number of classes and the reach."""
         state = hashlib.blake2b(repr((self.neighbours.shape, self.class_count, self.reach)).encode(), digest_size=16)
@@ -127,7 +134,7 @@ class StepGraph(WriteOnce):
 
         def visit(first: int) -> None:
             stop = min(first + _POINTS_PER_TASK, self.word_count)
-            count_levels(self.neighbours, first, counts[first:stop, : self.reach])
+            count_levels(self.searched, first, counts[first:stop, : self.reach])
 
         parallel_map(visit, range(0, self.word_count, _POINTS_PER_TASK))
         words = counts[: self.word_count]
@@ -164,7 +171,7 @@ class StepGraph(WriteOnce):
 
 @compile_loop
 def expand_point(
-    neighbours: Neighbours, point: int, is_new: npt.NDArray[np.uint8], queue: npt.NDArray[np.int32], found: int
+    neighbours: PointArray, point: int, is_new: npt.NDArray[np.uint8], queue: PointArray, found: int
 ) -> int:  # pragma: no cover - compiled
     """Add the new neighbours of a point to a breadth-first search, and return how many points it has found.
 
@@ -186,9 +193,9 @@ def expand_point(
 
 
 @compile_loop
-def count_levels(neighbours: Neighbours, first: int, counts: IntArray) -> None:  # pragma: no cover - compiled
+def count_levels(neighbours: PointArray, first: int, counts: IntArray) -> None:  # pragma: no cover - compiled
     """Write how many points (k, L) are at 0 to L - 1 steps from each of k points."""
-    is_new, queue = np.empty(len(neighbours), dtype=np.uint8), np.empty(len(neighbours) + 1, dtype=np.int32)
+    is_new, queue = np.empty(len(neighbours), dtype=np.uint8), np.empty(len(neighbours) + 1, dtype=neighbours.dtype)
     for i in range(len(counts)):
         is_new[:] = 1
         is_new[first + i] = 0

@@ -163,10 +163,13 @@ def test_draws_are_those_of_the_numbers(name):
     reach=st.sampled_from([2, 5, 8]),
     classes=st.integers(0, 2),
     scale=st.floats(0.01, 12),
+    is_large=st.booleans(),
 )
-def test_draws_of_any_numbers(numbers, reach, classes, scale):
-    """Whatever the numbers and the reach, the output is that of the slow count."""
+def test_draws_of_any_numbers(numbers, reach, classes, scale, is_large):
+    """Whatever the numbers and the reach, the output is that of the slow count; so it is where points take 32 bits."""
     law = dn.laws.RingLaw(make_space(150, 2, reach, classes=classes), dn.laws.ExponentialKernel(scale))
+    graph = law.space.graph
+    vars(graph)["searched"] = graph.neighbours.astype(np.int32 if is_large else np.uint16)
     points = np.random.default_rng(len(numbers)).integers(law.space.point_count, size=len(numbers)).astype(np.int32)
     expected = [draw(law, int(point), number) for point, number in zip(points, numbers, strict=True)]
     assert law.sample(points, Numbers(numbers)).tolist() == expected

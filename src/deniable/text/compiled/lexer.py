@@ -23,7 +23,7 @@ import numpy.typing as npt
 import pyarrow as pa
 
 from deniable.core.arrays import BoolArray, IntArray
-from deniable.core.parallel import compile_loop, hide_progress, parallel_map
+from deniable.core.parallel import compile_loop, count_cores, hide_progress, parallel_map
 from deniable.space.grammar import Grammar, is_clitic, split_words
 from deniable.text.encoded import ByteArray, EncodedTexts
 from deniable.text.tokens import CASE_PATTERNS, LOWER_PATTERN, LexedTexts, Lexer, apply_case_pattern, get_case_pattern
@@ -70,7 +70,7 @@ def scan_texts(texts: EncodedTexts, grammar: Grammar) -> ScannedTexts:
         grammar: by which words are cut.
     """
     data, offsets = texts.data[texts.offsets[0] : texts.offsets[-1]], texts.offsets - texts.offsets[0]
-    starts, ends = np.empty((2, len(data)), dtype=np.int32)  # no text has more runs than bytes
+    starts, ends = np.empty((2, len(data) // 2 + len(offsets)), dtype=np.int32)  # two words of a text lie apart
     run_offsets = np.zeros_like(offsets)
     count = _find_runs(data, offsets, _KINDS, starts, ends, run_offsets)
     starts, ends = starts[:count], ends[:count]
@@ -153,7 +153,7 @@ def _find_runs(
 
 
 PART_BYTES = 1 << 20
-"""Bytes of the texts of one part, about: the work of one thread at a time."""
+"""Bytes of the texts of one part, about, at most: the work of one thread at a time."""
 _SPACE = ord(" ")
 
 
@@ -199,8 +199,11 @@ def lex_compiled(lexer: Lexer, texts: EncodedTexts, workers: int | None = None) 
         part = scan_texts(texts, lexer.space.grammar)
         return part, take_pieces(part.data, part.starts, part.ends).dictionary_encode()
 
+    threads = workers or count_cores()
+    count = threads * (texts.size // (threads * PART_BYTES) + 1)  # every thread has as much to do
+    split = texts.split(max(texts.size // count + 1, PART_BYTES // 8))
     with hide_progress():
-        parts, words = zip(*parallel_map(find_words, texts.split(PART_BYTES), workers), strict=True)
+        parts, words = zip(*parallel_map(find_words, split, workers), strict=True)
     spelled = pa.chunked_array(words).unify_dictionaries().combine_chunks()
     spellings = EncodedTexts.of_arrow(spelled.dictionary.cast(pa.large_binary())).decode_all()
     entries = np.from_dlpack(spelled.indices)

@@ -8,7 +8,8 @@ With r_k = exp(-s min(k, gamma)) and N_k(x) the number of points at k steps from
 besides what is left of 2^62. One number below 2^62 names a ring, then the place of a point in it: nearer than reach, in
 the order in which a search finds the points, which goes no further than it must. Of the m points of words, b are nearer
 than reach, and the place p < m - b of one at reach is its number where that point is none of the b; where it is the
-j-th of them, p becomes m - b + j, until it is none. (No two places meet: each number from m - b on follows one.)
+j-th of them, p becomes m - b + j, until it is none. (No two places meet: each number from m - b on follows one.) One of
+the b has a neighbour at reach - 2 steps at most, so that a search no further than these says whether p is one.
 
 *What it spends*, exactly, by the very entries of these tables. An output y is at steps j from x and k from x' that
 differ by d(x, x') at most, and entries fall as steps grow, so that the loss of a pair joined by an edge is at most::
@@ -34,9 +35,8 @@ from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import NotTractable
 from deniable.core.parallel import compile_loop, parallel_map
 from deniable.core.randomness import Streams
-from deniable.space.regular_graph import Neighbours
 from deniable.space.space import PointNumbers, Space
-from deniable.space.steps import StepGraph, expand_point
+from deniable.space.steps import PointArray, StepGraph, expand_point
 from deniable.words.laws.kernel import ExponentialKernel
 from deniable.words.laws.law import (
     ExactEpsilon,
@@ -132,7 +132,7 @@ class RingLaw(Law):
 
         def visit(first: int) -> None:
             groups = starts[first : first + _POINTS_PER_TASK + 1]
-            _draw_points(self._graph.neighbours, self._graph.counts, self.entries, grouped, groups, order, bits, out)
+            _draw_points(self._graph.searched, self._graph.counts, self.entries, grouped, groups, order, bits, out)
 
         tasks = range(0, len(starts) - 1, _POINTS_PER_TASK)
         if is_short:
@@ -282,7 +282,7 @@ def _compute_entries(graph: StepGraph, decays: FloatArray, normalisers: FloatArr
 
 @compile_loop
 def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no cover - compiled
-    neighbours: Neighbours,
+    neighbours: PointArray,
     counts: IntArray,
     entries: IntegerTable,
     grouped: PointNumbers,
@@ -304,12 +304,12 @@ def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no co
         out: (N,).
     """
     words, reach = len(neighbours), counts.shape[1] - 2
-    is_new, queue = np.empty(words, dtype=np.uint8), np.empty(words + 1, dtype=np.int32)
-    places = np.empty(words, dtype=np.int32)
+    is_new, queue = np.empty(words, dtype=np.uint8), np.empty(words + 1, dtype=neighbours.dtype)
+    is_near = np.zeros(words, dtype=np.bool_)  # whether a point is at reach - 2 steps at most, once that is needed
     for i in range(len(starts) - 1):
         x = grouped[starts[i]]
-        ball = counts[x, :reach].sum()
-        head, found, has_places = 0, 0, False
+        near, ball = counts[x, : reach - 1].sum(), counts[x, :reach].sum()
+        head, found, has_near = 0, 0, False
         for token in order[starts[i] : starts[i + 1]]:
             value = np.int64(bits[token] >> np.uint64(2))
             ring, inner = 0, 0
@@ -331,17 +331,37 @@ def _draw_points(  # noqa: C901, PLR0912 - one loop over tokens  # pragma: no co
                     is_new[:] = 1
                     is_new[x] = 0
                     queue[0], found = x, 1
-                needed = ball if ring == reach else inner + place + 1
+                needed = near if ring == reach else inner + place + 1
                 while found < needed:
                     found = expand_point(neighbours, queue[head], is_new, queue, found)
                     head += 1
                 if ring < reach:
                     out[token] = queue[inner + place]
                     continue
-                if not has_places:
-                    has_places = True
-                    for k in range(ball):
-                        places[queue[k]] = k
-                while is_new[place] == 0:
-                    place = words - ball + places[place]
+                if not has_near:
+                    for k in range(near):
+                        is_near[queue[k]] = True
+                    has_near = True
+                while is_new[place] == 0 or (found < ball and _is_next_to(neighbours, place, is_near)):
+                    while is_new[place] == 1:
+                        found = expand_point(neighbours, queue[head], is_new, queue, found)
+                        head += 1
+                    k = 0
+                    while queue[k] != place:
+                        k += 1
+                    place = words - ball + k
                 out[token] = place
+        if has_near:
+            for k in range(near):
+                is_near[queue[k]] = False
+
+
+@compile_loop
+def _is_next_to(
+    neighbours: PointArray, point: int, is_marked: npt.NDArray[np.bool_]
+) -> bool:  # pragma: no cover - compiled
+    """Return whether a neighbour of a point is marked."""
+    is_next = False
+    for k in range(neighbours.shape[1]):
+        is_next |= is_marked[neighbours[point, k]]
+    return is_next
