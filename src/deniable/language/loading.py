@@ -1,0 +1,163 @@
+"""Networks and tokenizers by transformers: offline, without the code of others, and only such as read left to right."""
+
+import contextlib
+import functools
+import inspect
+import warnings
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+from deniable.core.errors import InputError, import_extra, is_interruption, shorten_text
+from deniable.language.files import measure_size
+
+OWNER, EXTRA = "A language model", "lm"
+"""What needs an extra, and which."""
+_MAX_LAYERS = 1_024
+_MAX_PARAMETERS = 2**32
+"""Weights of a model, at most: 8 GiB as they are held here."""
+_MAX_LEAK = 0.01
+"""Share of their spread by which logits may move with later tokens: not at all, but for how a device rounds."""
+_MAX_SHIFT = 0.1
+"""The same with padding, and in parts, which moves those of SmolLM2 by .015 in bfloat16."""
+
+
+def load_network(path: Path, header: Any, device: str) -> tuple[Any, Any]:  # noqa: ANN401 - gguf has no types
+    """The network and the tokenizer of a GGUF file or folder.
+
+    Args:
+        path: of the model.
+        header: of the file, see `deniable.language.files.open_header`.
+        device: where torch computes.
+
+    Raises:
+        Exception: of any kind, where the files hold no causal language model with a tokenizer.
+    """
+    import torch
+
+    transformers = import_extra("transformers", OWNER, EXTRA)
+    folder = path.parent if path.is_file() else path
+    settings: dict[str, Any] = {"local_files_only": True, "trust_remote_code": False}
+    if path.is_file():
+        settings["gguf_file"] = path.name
+    with _read_once(header):
+        config = transformers.AutoConfig.from_pretrained(folder, **settings)
+        if type(config) not in transformers.MODEL_FOR_CAUSAL_LM_MAPPING or getattr(config, "is_encoder_decoder", False):
+            raise ValueError(f"transformers has no causal language model of the kind {config.model_type!r}")
+        _check_declared_size(config, path)
+        tokenizer = transformers.AutoTokenizer.from_pretrained(folder, **settings)
+        network, found = transformers.AutoModelForCausalLM.from_pretrained(
+            folder, config=config, dtype=torch.bfloat16, use_safetensors=True, output_loading_info=True, **settings
+        )
+    if found["missing_keys"]:  # they would be random
+        missing = sorted(found["missing_keys"])
+        raise ValueError(f"{len(missing):,} of its weights are missing, such as {missing[0]!r}")
+    return network.eval().to(device), tokenizer
+
+
+@contextlib.contextmanager
+def _read_once(header: Any) -> Iterator[None]:  # noqa: ANN401 - see `load_network`
+    """Let transformers take the header that was checked, in place of reading the file three times more."""
+    if header is None:
+        yield
+        return
+    gguf = import_extra("gguf", OWNER, EXTRA)
+    reader = gguf.GGUFReader
+    gguf.GGUFReader = lambda *_, **__: header
+    try:
+        yield
+    finally:
+        gguf.GGUFReader = reader
+
+
+def _check_declared_size(config: Any, path: Path) -> None:  # noqa: ANN401 - of transformers
+    """Refuse a model that says it has more weights than its files can hold, before there is room made for them."""
+    import torch
+
+    transformers = import_extra("transformers", OWNER, EXTRA)
+    layers = getattr(config.get_text_config(), "num_hidden_layers", 0)
+    if not isinstance(layers, int) or not 0 <= layers <= _MAX_LAYERS:
+        raise ValueError(f"it says that it has {layers!r} layers, and at most {_MAX_LAYERS:,} are read")
+    with torch.device("meta"):
+        network = transformers.AutoModelForCausalLM.from_config(config, trust_remote_code=False)
+    declared, bits = sum(weights.numel() for weights in network.parameters()), 8 * measure_size(path)
+    if declared > min(bits, _MAX_PARAMETERS):
+        raise ValueError(
+            f"it says that it has {declared:,} weights, and its files have {bits // 8:,} bytes; at most "
+            f"{_MAX_PARAMETERS:,} weights are read"
+        )
+
+
+def check_reading(network: Any) -> None:  # noqa: ANN401 - of transformers
+    """Raise `ValueError` unless a network reads from left to right, also after padding and one token after another.
+
+    An encoder, whose law of a token depends on later ones, passes for a causal model where its class has a head for
+    that; others lack what `deniable.language.writing` relies on.
+    """
+    import torch
+
+    size = int(network.get_output_embeddings().weight.shape[0])
+    first, *rest, last, other = [(7 * place + 3) % size for place in range(7)]
+    rows = torch.tensor([[first, *rest, last], [first, *rest, other]], device=network.device)
+    with torch.inference_mode():
+        plain = network(input_ids=rows).logits.float()
+        if not bool(torch.isfinite(plain).all()):
+            raise ValueError("its logits are no finite numbers")
+        padded = torch.nn.functional.pad(rows[:1, :-1], (2, 0), value=first)
+        mask = torch.ones(1, padded.shape[1] + 1, dtype=torch.long, device=network.device)
+        mask[:, :2] = 0
+        positions = (mask.cumsum(1) - 1).clamp(min=0)
+        cache = open_cache(network)
+        for tokens, start, end in ((padded, 0, padded.shape[1]), (rows[:1, -1:], padded.shape[1], mask.shape[1])):
+            step = network(
+                input_ids=tokens,
+                attention_mask=mask[:, :end],
+                position_ids=positions[:, start:end],
+                use_cache=True,
+                logits_to_keep=1,
+                **cache,
+            ).logits.float()
+    spread = float(plain.std())
+    if not float((plain[0, :-1] - plain[1, :-1]).abs().mean()) <= _MAX_LEAK * spread:
+        raise ValueError("it does not read from left to right: what it expects of a token depends on later ones")
+    if not float((plain[0, -1] - step[0, -1]).abs().mean()) <= _MAX_SHIFT * spread:  # nan too
+        raise ValueError("it reads otherwise after padding, or one token after another, than a text as a whole")
+
+
+def open_cache(network: Any) -> dict[str, Any]:  # noqa: ANN401 - of transformers
+    """The argument by which a network keeps what it has read of some texts, empty."""
+    transformers = import_extra("transformers", OWNER, EXTRA)
+    parameters = inspect.signature(network.forward).parameters
+    name = "cache" if "cache" in parameters else "past_key_values"  # of newer and of older versions
+    return {name: transformers.DynamicCache(config=network.config)}
+
+
+@contextlib.contextmanager
+def refuse_foreign(path: Path) -> Iterator[None]:
+    """Turn whatever a file makes transformers raise into one line, and keep its remarks off the terminal."""
+    converter = import_extra("transformers.modeling_gguf_pytorch_utils", OWNER, EXTRA)
+    logging = import_extra("transformers.utils.logging", OWNER, EXTRA)
+    bar = converter.tqdm
+    verbosity, has_bars = logging.get_verbosity(), logging.is_progress_bar_enabled()
+    logging.set_verbosity_error()
+    logging.disable_progress_bar()
+    # The one bar that no setting turns off, once tqdm is imported.
+    converter.tqdm = functools.partial(bar, disable=True)
+    try:
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore")
+            yield
+    except Exception as error:
+        if is_interruption(error) or isinstance(error, MemoryError):
+            raise
+        kind = "" if type(error) is ValueError else f"{type(error).__name__}: "
+        reason = shorten_text(str(error)).removesuffix(".")
+        raise InputError(
+            f"The model {str(path)!r} cannot be read as a causal language model with a tokenizer: {kind}{reason}. "
+            "Give another model, or its files again."
+        ) from None
+    finally:
+        converter.tqdm = bar
+        logging.set_verbosity(verbosity)
+        if has_bars:
+            logging.enable_progress_bar()
