@@ -3,6 +3,7 @@
 import contextlib
 import dataclasses
 import functools
+import types
 from collections.abc import Iterator
 from typing import Any, get_args
 from unittest import mock
@@ -19,6 +20,7 @@ from deniable.persons.histograms import CLASS_MEASUREMENT, COUNT_MEASUREMENT, LE
 from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT
 from deniable.persons.options import CandidateRequest, ClassifierOptions, GeneratorName, SynthesisOptions
 from deniable.persons.release import COUNTS_MEASUREMENT, Release, plan_budget
+from deniable.persons.style import STYLE_MEASUREMENT
 from tests.slow_audits.cases import ABSENT, MeasuredSum, Run, Tape, TrainerAudit
 
 Record = tuple[str, int]
@@ -30,6 +32,20 @@ CLASSES = ("bad", "good")
 PUBLIC_TEXTS = ["good film", "bad film", "good plot", "bad plot", "the film", "the plot", "fine film"]
 WORDS = PublicKnowledge(build_feature_map(PUBLIC_TEXTS))
 PUBLIC = PublicKnowledge(WORDS.feature_map, PUBLIC_TEXTS, np.array([1, 0, 1, 0, -1, -1, 1], dtype=np.int64))
+
+
+class SpellingModel:
+    """What is measured with a language model needs of it: each word is one of 63 tokens, by its letters."""
+
+    card = types.SimpleNamespace(vocabulary=64)
+    end_tokens, end_token = frozenset({0}), 0
+
+    @staticmethod
+    def encode(texts: list[str]) -> list[list[int]]:
+        """Return the tokens of texts."""
+        return [[1 + sum(map(ord, word)) % 63 for word in text.split()] for text in texts]
+
+
 LONG_TEXT = " ".join(f"word{number}" for number in range(34))
 """It has 99 phrases of one to three words, and a unit counts 100."""
 
@@ -73,7 +89,7 @@ def record_integer_sums(budget: Budget, noise_share: float, played: Tape | None)
 def _rank_measurement(name: str) -> int:
     """Return the place of a measurement in the order in which a release makes them."""
     first = (COUNT_MEASUREMENT, CLASSIFIER_MEASUREMENT, CLASS_MEASUREMENT, LENGTH_MEASUREMENT)
-    return (*first, name_column("stars"), COUNTS_MEASUREMENT).index(name)
+    return (*first, name_column("stars"), COUNTS_MEASUREMENT, STYLE_MEASUREMENT).index(name)
 
 
 def _play_sum(played: MeasuredSum, noisy: np.ndarray, keys: tuple[Any, ...] | None) -> np.ndarray:
@@ -118,6 +134,8 @@ def make_synthesis_run(generator: GeneratorName, unit: str) -> Run:
             measured = Release(collect_private(units, unit), options, WORDS).measure()
         knowledge = measured.knowledge
         shares = [knowledge.class_shares, knowledge.length_shares, *measured.column_shares.values()]
+        if knowledge.style is not None:
+            shares += [knowledge.style.token_shares, knowledge.style.opening_shares]
         tape.released = _encode_classifier(measured.classifier) + b"".join(values.tobytes() for values in shares)
         if measured.counts is not None:
             tape.shown = _list_shown(tape, measured.counts)
@@ -129,6 +147,7 @@ def make_synthesis_run(generator: GeneratorName, unit: str) -> Run:
 def make_synthesis_options(generator: GeneratorName, seed: int | None = None) -> SynthesisOptions:
     """Return the options of a small table."""
     propose = propose_texts if generator == "candidates" else None
+    model = SpellingModel() if generator == "language-model" else None
     return SynthesisOptions(
         epsilon=EPSILON,
         delta=DELTA,
@@ -138,6 +157,8 @@ def make_synthesis_options(generator: GeneratorName, seed: int | None = None) ->
         generator=generator,
         domains={"stars": ("1", "2", "3")},
         propose=propose,
+        model=model,
+        prompt=None if model is None else "a review",
     )
 
 
@@ -197,7 +218,9 @@ def build_synthesis_audit(generator: GeneratorName) -> TrainerAudit:
     if generator == "counts":
         # A phrase is released if about 45 units of its class count it.
         return build(units=[(LONG_TEXT, 1)] * 110 + [(LONG_TEXT, 0)] * 90, canary=(LONG_TEXT, 0))
-    return build() if generator == "tilted" else build(runs=0, measured_as="tilted, synthetic table")
+    return (
+        build() if generator in {"tilted", "language-model"} else build(runs=0, measured_as="tilted, synthetic table")
+    )
 
 
 PERSONS_AUDITS = (

@@ -2,7 +2,7 @@
 
 import json
 from types import SimpleNamespace
-from typing import Any, cast
+from typing import TYPE_CHECKING, Any, cast
 
 from deniable.checking.document import OWNERS_LEDGER, VERSION, Stated, Statements, compare_fields
 from deniable.core.errors import InputError
@@ -15,11 +15,16 @@ from deniable.persons.options import ClassifierOptions, GeneratorName, Synthesis
 from deniable.persons.release import COUNTS_MEASUREMENT, plan_budget
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
+if TYPE_CHECKING:
+    from deniable.language.model import LanguageModel
+
 _MAX_EPSILON, _MAX_DOMAINS = 1e3, 200
 _PUBLIC_NAMES = "public names, of which the number enters the budget"
 _NOT_AT_HAND = "the classifier and its public texts are not at hand"
+_MODEL_NOT_AT_HAND = "the language model, of which the number of tokens enters the budget, is not at hand"
 _UNITS: tuple[Unit, ...] = ("record", "person")
-_GENERATORS: tuple[GeneratorName, ...] = ("tilted", "recombined", "candidates", "counts")
+_LANGUAGE_MODEL: GeneratorName = "language-model"
+_GENERATORS: tuple[GeneratorName, ...] = ("tilted", "recombined", "candidates", "counts", _LANGUAGE_MODEL)
 _COUNT_SOURCES = ("declared", "measured with noise")
 
 
@@ -50,11 +55,13 @@ def expect_synthesis_certificate(statements: Statements) -> dict[str, Any]:
         domains=_read_domains(statements),
         counts=any(isinstance(one, dict) and one.get("name") == COUNTS_MEASUREMENT for one in measurements),
         propose=(lambda _: []) if generator == "candidates" else None,
+        model=_stand_in_for_model(statements) if generator == _LANGUAGE_MODEL else None,
+        prompt="a text" if generator == _LANGUAGE_MODEL else None,
     )
     feature_count, size_mark = _read_features(measurements[0] if measurements else None, len(options.classes))
     budget = plan_budget(options, feature_count, unit)
     nominal = {"units": units or 1, "source": source}
-    certificate = certify_budget(budget, options, nominal, statements.get_text("mechanism", "features"))
+    certificate = certify_budget(budget, options, nominal, {})
     fields: dict[str, Any] = json.loads(certificate.to_json())
     fields["measurements"][0]["coordinates"] = size_mark
     return {
@@ -66,6 +73,7 @@ def expect_synthesis_certificate(statements: Statements) -> dict[str, Any]:
             "features": Stated(_NOT_AT_HAND),
             "classes": Stated(_PUBLIC_NAMES),
             "domains": Stated(_PUBLIC_NAMES),
+            **({"language model": Stated(_MODEL_NOT_AT_HAND)} if generator == _LANGUAGE_MODEL else {}),
         },
         "guarantee": {
             **fields["guarantee"],
@@ -144,6 +152,12 @@ def expect_linear_card(statements: Statements) -> dict[str, Any]:
     }
     fields["notes"][data]["nominal number"] = note_mark
     return {**fields, "deniable": VERSION, "title": VERSION}
+
+
+def _stand_in_for_model(statements: Statements) -> "LanguageModel":
+    """Return what a budget reads of a language model: the number of its tokens."""
+    vocabulary = statements.get_count("mechanism", "language model", "model", "vocabulary", minimum=1) or 1
+    return cast("LanguageModel", SimpleNamespace(card=SimpleNamespace(vocabulary=vocabulary)))
 
 
 def _expect_epsilon(budget: Budget, listed: list[Any], expected: list[Any]) -> dict[str, Any]:

@@ -123,7 +123,7 @@ def train_and_write(
     checkpoint = Checkpoint(
         path, output.checkpoint_every, output.force, lambda: typer.echo(f"resuming from {path}", err=True)
     )
-    with _explain_resumption(checkpoint):
+    with explain_resumption(checkpoint):
         files = describe(fit(checkpoint))
         output.write(files)
     checkpoint.remove()
@@ -161,7 +161,7 @@ def check_torch() -> None:
 
 
 @contextlib.contextmanager
-def _explain_resumption(checkpoint: "Checkpoint") -> Iterator[None]:
+def explain_resumption(checkpoint: "Checkpoint") -> Iterator[None]:
     """Say, when a run is interrupted or the disk is full, that the same command resumes it."""
     try:
         yield

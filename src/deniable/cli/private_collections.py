@@ -155,9 +155,19 @@ def prepare_release(
     table: TableOptions,
     options: "ClassifierOptions",
     public: "PublicTexts | Space",
-    ledger: LedgerChoice,
+    ledger: LedgerChoice | None,
+    key: bytes | None = None,
 ) -> "tuple[Release, Rows, Rows]":
     """The release of a private table, charged to the ledger; all rows that were read; and those to test on.
+
+    Args:
+        source: path of the private table.
+        data: what its columns are for, and what is public beside it.
+        table: how it is written.
+        options: of the release.
+        public: texts, or a space.
+        ledger: that is charged; None for a run that was charged before.
+        key: by which rows are held out; None for a fresh one.
 
     Raises:
         InputError: the table cannot be used, the ledger covers no row, or a blind guess would be as good.
@@ -195,7 +205,7 @@ def prepare_release(
             noun = format_row_count(foreign)
             remarks.append(f"{source}: {noun} whose {name!r} is not of its domain not counted for it")
     if data.test is None:
-        rows, test_rows = rows.hold_out(generate_key())
+        rows, test_rows = rows.hold_out(generate_key() if key is None else key)
     else:
         try:
             test_rows = read_table(str(data.test), table, dataclasses.replace(data.roles, person=None))
@@ -208,8 +218,8 @@ def prepare_release(
     capped = sorted({*range(len(rows))} - {*release.units.rows.tolist()})
     reason = f"beyond the first {options.max_records} of their person not used"
     warn_owner([*describe_rows(source, [rows.numbers[row] for row in capped], reason), *remarks])
-    opened = ledger.open()
-    if opened is not None:
+    opened = None if ledger is None else ledger.open()
+    if ledger is not None and opened is not None:
         release = release.charge(opened, drops=ledger.drops_rows)
         covered, persons = {*(release.collection.persons or ())}, rows.persons or ()
         others = [number for number, person in zip(rows.numbers, persons, strict=True) if person not in covered]

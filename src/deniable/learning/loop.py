@@ -21,7 +21,17 @@ from deniable.core.parts import write_whole
 from deniable.core.randomness import SecretBytes, make_generator
 
 
-class TrainingRun(Protocol):
+class ResumableRun(Protocol):
+    """What a checkpoint keeps."""
+
+    def state(self) -> dict[str, Any]:
+        """Return what the rest of the run depends on."""
+
+    def restore(self, state: dict[str, Any]) -> None:
+        """Go back to where `state` was taken."""
+
+
+class TrainingRun(ResumableRun, Protocol):
     """A training run that is advanced step by step."""
 
     @property
@@ -34,12 +44,6 @@ class TrainingRun(Protocol):
 
     def step(self, number: int) -> float:
         """Take step ``number`` (from 0), and return its loss."""
-
-    def state(self) -> dict[str, Any]:
-        """Return what the next step depends on."""
-
-    def restore(self, state: dict[str, Any]) -> None:
-        """Go back to where `state` was taken."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -90,7 +94,7 @@ class Checkpoint:
         key: SecretBytes = content["key"]
         return key
 
-    def restore(self, run: TrainingRun) -> int:
+    def restore(self, run: ResumableRun) -> int:
         """Restore a run to the state in the file, and return the number of its next step; 0 without a file."""
         content = self._read_content()
         if content is None:
@@ -98,7 +102,7 @@ class Checkpoint:
         run.restore(content["state"])
         return int(content["next"])
 
-    def write(self, run: TrainingRun, key: bytes, next_step: int) -> None:
+    def write(self, run: ResumableRun, key: bytes, next_step: int) -> None:
         """Save a run atomically: if that fails, the previous file stays.
 
         Raises:
@@ -110,10 +114,11 @@ class Checkpoint:
         try:
             write_whole(self.path, buffer.getbuffer())
         except OSError as error:
-            kept_note = " The last good checkpoint is kept." if self.path.exists() else ""
+            remedy = "and run the same command again, from its beginning."
+            if self.path.exists():
+                remedy = "and the same command resumes from the last good one, which is kept."
             raise DeniableError(
-                f"The checkpoint {str(self.path)!r} cannot be written: {error.strerror}.{kept_note} "
-                "Free some space, and the same command resumes from there."
+                f"The checkpoint {str(self.path)!r} cannot be written: {error.strerror}. Free some space, {remedy}"
             ) from None
 
     def remove(self) -> None:

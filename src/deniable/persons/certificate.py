@@ -33,6 +33,8 @@ _WRITTEN_TEXTS: dict[GeneratorName | None, str] = {
     "candidates": "texts were proposed by a callable that saw released figures alone, and chosen by the released "
     "classifier",
     "counts": "words are drawn from released phrases alone",
+    "language-model": "tokens are drawn from a public language model, tilted towards the words of each class and "
+    "towards the released shares of tokens",
 }
 
 _CARD_NOT_PROTECTED = (
@@ -91,7 +93,11 @@ class SynthesisCertificate(ReleaseCertificate):
 
 
 def certify_budget(
-    budget: Budget, options: SynthesisOptions, nominal: dict[str, Any], features: str, ledger_steps: Sequence[str] = ()
+    budget: Budget,
+    options: SynthesisOptions,
+    nominal: dict[str, Any],
+    mechanism: dict[str, Any],
+    ledger_steps: Sequence[str] = (),
 ) -> SynthesisCertificate:
     """Return the certificate of everything that is made from the measurements of a budget.
 
@@ -99,7 +105,7 @@ def certify_budget(
         budget: what was measured.
         options: what the synthetic table was made with; its generator is chosen.
         nominal: public number of ``units``, and its ``source``.
-        features: where the words of the classifier come from.
+        mechanism: further facts of how the table was made, such as where the words of the classifier come from.
         ledger_steps: what a ledger had to do with the release.
     """
     seed = options.seed
@@ -111,9 +117,9 @@ def certify_budget(
         mechanism={
             "name": "synthesize",
             "generator": options.generator,
-            "features": features,
             "classes": list(options.classes),
             "domains": {name: list(map(str, values)) for name, values in options.domains.items()},
+            **mechanism,
         },
         guarantee={**limit_status(guarantee, verdict).to_dict(), "of": f"one {budget.unit}"},
         # Not how long it took: certificates of tables of one shape are equal.
@@ -164,6 +170,11 @@ def _list_unprotected(generator: GeneratorName | None, unit: Unit) -> list[str]:
         "the public texts, which count as known to all",
         "another release of the same private table: each spends its own budget, and epsilons add up",
     ]
+    if generator == "language-model":
+        lines.append(
+            "what the language model learned before; if it was trained on the private table, no epsilon covers that, "
+            "and nobody can tell from here. That model, prompt and public texts are public is the owner's word"
+        )
     if generator == "candidates":
         lines.append("whatever the callable knows beside its request: it must not have seen the private table")
     return lines

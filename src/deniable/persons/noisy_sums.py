@@ -27,12 +27,18 @@ def add_noise(sums: IntArray, generator: AESCounter) -> IntArray:
 
 
 def measure_histogram(
-    budget: Budget, name: str, bins: IntArray, units: UnitRows, bin_count: int, generator: AESCounter
+    budget: Budget,
+    name: str,
+    bins: IntArray,
+    units: UnitRows,
+    bin_count: int,
+    generator: AESCounter,
+    norm: float = 1.0,
 ) -> FloatArray:
-    """Return a noisy histogram of rows (bin_count,), with noise of deviation s / B in rows.
+    """Return a noisy histogram of rows (bin_count,), with noise of deviation s norm / B in rows.
 
-    A row adds 1 to its bin; the counts of a person with l2 norm c > 1 are divided by c, so that a person with many rows
-    counts at most as one row does.
+    A row adds 1 to its bin; the counts of a unit whose l2 norm c is above ``norm`` are multiplied by norm / c, so that
+    a person with many rows counts at most as one row does where the norm is 1.
 
     Args:
         budget: it holds the measurement.
@@ -41,20 +47,29 @@ def measure_histogram(
         units: of the rows.
         bin_count: number of bins.
         generator: of the noise.
+        norm: of the counts of a unit, at most; at least 1.
     """
     bound = budget.compute_norm_bound(name)
-    sums = np.zeros(bin_count, dtype=np.int64)
-    _sum_histograms(
-        np.asarray(bins, dtype=np.int64), units.rows, units.offsets, float(bound), sums, np.zeros(bin_count)
-    )
-    return add_noise(sums, generator) / bound
+    sums, counts = np.zeros(bin_count, dtype=np.int64), np.zeros(bin_count)
+    bins = np.asarray(bins, dtype=np.int64)
+    _sum_histograms(bins, units.rows, units.offsets, (float(bound), norm * norm), sums, counts)
+    return add_noise(sums, generator) / (bound / norm)
 
 
 @compile_loop
 def _sum_histograms(
-    bins: IntArray, rows: IntArray, offsets: IntArray, bound: float, sums: IntArray, counts: FloatArray
+    bins: IntArray,
+    rows: IntArray,
+    offsets: IntArray,
+    bounds: tuple[float, float],
+    sums: IntArray,
+    counts: FloatArray,
 ) -> None:
-    """Add the scaled counts of every unit to ``sums``; ``counts`` is scratch, zero before and after."""
+    """Add the counts of every unit to ``sums``, scaled to at most B; ``counts`` is scratch, zero before and after.
+
+    ``bounds`` are B and the square of the norm that becomes B.
+    """
+    bound, squared_limit = bounds
     for unit in range(len(offsets) - 1):
         for place in range(offsets[unit], offsets[unit + 1]):
             if 0 <= bins[rows[place]] < len(counts):
@@ -64,7 +79,7 @@ def _sum_histograms(
             if 0 <= bins[rows[place]] < len(counts):
                 squared_norm += counts[bins[rows[place]]]  # a bin with c rows is met c times: c * c in all
         # Exact below 2^53 rows; (1 - 2^-40) is more than the roundings of root, quotient and product.
-        factor = bound / np.sqrt(max(squared_norm, 1.0)) * (1 - 2.0**-40)
+        factor = bound / np.sqrt(max(squared_norm, squared_limit)) * (1 - 2.0**-40)
         for place in range(offsets[unit], offsets[unit + 1]):
             place_bin = bins[rows[place]]
             if 0 <= place_bin < len(counts) and counts[place_bin] > 0:

@@ -1,17 +1,21 @@
 """What private releases are made with: everything here is public or declared, and never read off the records."""
 
 import dataclasses
+import re
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from numbers import Integral
 from typing import TYPE_CHECKING, Any, ClassVar, Literal, get_args
 
 from deniable.core.errors import InputError, check_count, make_parameter_error, shorten_text
+from deniable.language.options import WritingOptions
 
 if TYPE_CHECKING:
     from deniable.core.arrays import IntArray
+    from deniable.language.model import LanguageModel
 
-GeneratorName = Literal["tilted", "recombined", "candidates", "counts"]
+GeneratorName = Literal["tilted", "recombined", "candidates", "counts", "language-model"]
+_LABEL = "{label}"
 MAX_VALUES = 10_000
 """Values of a column, at most."""
 
@@ -106,14 +110,18 @@ class SynthesisOptions(ClassifierOptions):
 
     Attributes:
         rows: number of synthetic records.
-        generator: ``tilted``, ``recombined``, ``candidates`` or ``counts``; None for the first where there are public
-            texts, else for the last, and for ``candidates`` where texts are proposed.
+        generator: ``tilted``, ``recombined``, ``counts``, ``candidates`` or ``language-model``; None for the last two
+            where there is a callable or a model, else for the first where there are public texts, else for ``counts``.
         domains: all values of each further column, by its name; a record with another value counts nowhere.
         counts: whether noisy counts of words and phrases are released too; always for the generator ``counts``.
         propose: the callable of ``candidates``, see `CandidateRequest`.
+        model: the model of ``language-model``; public.
+        prompt: what each of its texts is, such as "a film review"; ``{label}`` in it is the name of a class.
+        writing: how its tokens are drawn.
 
     Raises:
-        InputError: an unknown generator, no row, values that are no list, or candidates without a callable.
+        InputError: an unknown generator, no row, values that are no list, candidates without a callable, a language
+            model without a prompt, or a prompt that cannot name a class.
     """
 
     name: ClassVar[str] = "synthesize"
@@ -122,6 +130,9 @@ class SynthesisOptions(ClassifierOptions):
     domains: Mapping[str, Sequence[Any]] = dataclasses.field(default_factory=dict)
     counts: bool = False
     propose: CandidateGenerator | None = None
+    model: "LanguageModel | None" = None
+    prompt: str | None = None
+    writing: WritingOptions = dataclasses.field(default_factory=WritingOptions)
 
     def __post_init__(self) -> None:
         super().__post_init__()
@@ -131,6 +142,19 @@ class SynthesisOptions(ClassifierOptions):
             raise make_parameter_error("synthesize", "generator", f"one of {', '.join(names)}", self.generator)
         if self.generator is not None and (self.generator == "candidates") != (self.propose is not None):
             raise InputError("The generator 'candidates' needs a callable that proposes texts, and no other takes one.")
+        has_model = self.model is not None
+        if has_model != (self.prompt is not None) or (
+            self.generator is not None and (self.generator == "language-model") != has_model
+        ):
+            raise InputError(
+                "The generator 'language-model' needs a model and a prompt that says what each text is, and no other "
+                "takes them."
+            )
+        if has_model and self.propose is not None:
+            raise InputError("A callable proposes texts, or a language model writes them. Got both: leave out one.")
+        if self.prompt is not None:
+            for name in self.classes:
+                build_request(self.prompt, name)
         domains = {name: _read_domain(name, values) for name, values in self.domains.items()}
         object.__setattr__(self, "domains", domains)
 
@@ -143,10 +167,18 @@ class SynthesisOptions(ClassifierOptions):
         """Return options with the generator that was named, or where none was, with one that fits what is given.
 
         Raises:
-            InputError: it needs public texts, and there are none.
+            InputError: it needs public texts, and there are none; or prompt and text are longer than a model reads.
         """
+        if self.model is not None and self.prompt is not None:
+            from deniable.language.writing import check_length
+
+            prompts = [self.model.build_prompt(build_request(self.prompt, name), "") for name in self.classes]
+            # An opening is one token more. Later a budget would be spent.
+            check_length(self.model, 1 + max(map(len, prompts)), self.writing)
         if self.generator is None:
-            name: GeneratorName = "candidates" if self.propose is not None else "tilted" if has_public else "counts"
+            name: GeneratorName = "tilted" if has_public else "counts"
+            if self.propose is not None or self.model is not None:
+                name = "candidates" if self.model is None else "language-model"
             return dataclasses.replace(self, generator=name)
         if self.generator in ("tilted", "recombined") and not has_public:
             raise InputError(
@@ -154,6 +186,26 @@ class SynthesisOptions(ClassifierOptions):
                 "ones, or take the generator 'counts'."
             )
         return self
+
+
+def build_request(prompt: str, label: str) -> str:
+    """Return what a language model is asked for: a text of a class.
+
+    Raises:
+        InputError: the prompt is blank, has other braces than ``{label}``, or a label without letters.
+    """
+    if not prompt.strip():
+        raise InputError('The prompt is blank: say what each text is, for example "a film review".')
+    if not {*re.findall(r"{.*?}|[{}]", prompt)} <= {_LABEL}:
+        raise InputError(
+            f"A prompt holds no braces but {_LABEL}, for the name of a class. Got {shorten_text(repr(prompt))}."
+        )
+    if _LABEL in prompt and not any(map(str.isalpha, label)):
+        raise InputError(
+            f"The prompt {shorten_text(repr(prompt))} cannot name the class {shorten_text(repr(label))}: give classes "
+            f"names with letters, or leave {_LABEL} out."
+        )
+    return f"Write {prompt.replace(_LABEL, label)}."
 
 
 def _list_values(owner: str, values: Any) -> list[Any]:  # noqa: ANN401 - whatever users pass

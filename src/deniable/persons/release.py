@@ -31,6 +31,7 @@ from deniable.persons.collection import (
 from deniable.persons.generators.candidates import CandidateTexts
 from deniable.persons.generators.counted import CountedTexts
 from deniable.persons.generators.knowledge import ReleasedKnowledge, TextGenerator
+from deniable.persons.generators.language_model import LanguageModelTexts, Writing, try_prompt
 from deniable.persons.generators.recombined import RecombinedTexts
 from deniable.persons.generators.tilted import TiltedTexts
 from deniable.persons.histograms import (
@@ -50,6 +51,7 @@ from deniable.persons.linear_training import (
 )
 from deniable.persons.ngram_counts import NgramCounts, measure_ngram_counts
 from deniable.persons.options import ClassifierOptions, SynthesisOptions
+from deniable.persons.style import count_style, estimate_style, measure_style, plan_style_measurement
 from deniable.space import Space
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA, list_ledger_steps
 from deniable.vectors.discrete_noise import make_noise_generator
@@ -77,6 +79,8 @@ def plan_budget(options: ClassifierOptions, features: int, unit: Unit) -> Budget
     if isinstance(options, SynthesisOptions):
         measurements += plan_histograms(classes, options.domains)
     measurements += plan_count_measurement(options.records)
+    if isinstance(options, SynthesisOptions) and options.model is not None:
+        measurements.append(plan_style_measurement(options.model))
     if isinstance(options, SynthesisOptions) and options.has_counts:
         measurements.append(Measurement(COUNTS_MEASUREMENT, _COUNTS_WEIGHT, _KEYS_PER_UNIT))
         selection_delta = _SELECTION_SHARE * options.delta
@@ -108,11 +112,13 @@ class SyntheticTable:
         texts: n texts.
         labels: n names of classes.
         columns: n values of each further column, integers where its domain is of these.
+        facts: what a certificate says of how they were written.
     """
 
     texts: list[str]
     labels: list[str]
     columns: dict[str, list[str] | list[int]]
+    facts: dict[str, Any]
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -199,11 +205,12 @@ class Release:
             return Measured(classifier)
         budget, units, collection = self.budget, self.units, self.collection
         class_shares, length_shares, column_shares = measure_shares(budget, collection, units, options, generator)
-        counts = None
+        texts, labels, counts = collection.texts, collection.labels, None
         if options.has_counts:
-            texts, labels = collection.texts, collection.labels
             counts = measure_ngram_counts(budget, COUNTS_MEASUREMENT, texts, labels, units, generator)
-        return Measured(classifier, ReleasedKnowledge(classifier, class_shares, length_shares), column_shares, counts)
+        style = None if options.model is None else measure_style(budget, texts, units, options.model, generator)
+        knowledge = ReleasedKnowledge(classifier, class_shares, length_shares, style)
+        return Measured(classifier, knowledge, column_shares, counts)
 
     def _fit_classifier(self, generator: AESCounter, progress: ProgressReporter) -> LinearClassifier:
         """Return the private classifier: everything that its weights depend on is public, declared or paid for."""
@@ -216,6 +223,16 @@ class Release:
         features = feature_map.extract_features(self.collection.texts)
         sums = sum_residuals(features, self.collection.labels, self.units, len(classes))
         weights = fit_private_weights(sums, start, feature_map, budget, count, generator, progress)
+        return self.describe_classifier(count, weights)
+
+    def describe_classifier(self, count: int, weights: FloatArray) -> LinearClassifier:
+        """Return the private classifier of released weights (D, K - 1), with what its card says.
+
+        Args:
+            count: nominal number of units.
+            weights: released.
+        """
+        options, budget, feature_map = self.options, self.budget, self.public.feature_map
         guarantee, verdict = judge_budget(budget, options.seed)
         facts = {
             "nominal number of units": count,
@@ -230,12 +247,16 @@ class Release:
             "seed": options.seed,
             **({"ledger": list(self.ledger_steps)} if self.ledger_steps else {}),
         }
-        return LinearClassifier(feature_map, classes, weights, guarantee, verdict, facts)
+        return LinearClassifier(feature_map, options.classes, weights, guarantee, verdict, facts)
 
-    def write(self, measured: Measured) -> SyntheticRelease:
+    def write(self, measured: Measured, writing: Writing | None = None) -> SyntheticRelease:
         """Return a synthetic table, written from measurements, public texts and a public seed alone.
 
         So it has the guarantee of the budget that the measurements spent (post-processing).
+
+        Args:
+            measured: of the private records.
+            writing: how far the texts of a language model are; None for a new start.
 
         Raises:
             InputError: the options are of a classifier alone, public texts are missing, or a generator cannot write.
@@ -244,20 +265,23 @@ class Release:
         if measured.knowledge is None or not isinstance(options, SynthesisOptions):
             raise InputError("A table is written with SynthesisOptions. Got those of a classifier alone.")
         options = options.choose_generator(has_public=bool(self.public.texts))
-        table = _write_table(measured, measured.knowledge, self.public, options)
+        table = _write_table(measured, measured.knowledge, self.public, options, writing)
         facts = measured.classifier.facts
         nominal = {"units": facts["nominal number of units"], "source": facts["nominal number"]}
-        certificate = certify_budget(self.budget, options, nominal, facts["features"], self.ledger_steps)
+        mechanism = {"features": facts["features"], **table.facts}
+        certificate = certify_budget(self.budget, options, nominal, mechanism, self.ledger_steps)
         return SyntheticRelease(
             **vars(table), classifier=measured.classifier, certificate=certificate, counts=measured.counts
         )
 
 
-def write_baseline(public: PublicKnowledge, options: SynthesisOptions) -> SyntheticTable:
+def write_baseline(
+    public: PublicKnowledge, options: SynthesisOptions, writing: Writing | None = None
+) -> SyntheticTable:
     """Return the table of the same pipeline without any private record, and without further columns.
 
-    The classifier learns from the labelled public texts alone; classes are equally frequent, and lengths are those of
-    public texts.
+    The classifier learns from the labelled public texts alone; classes are equally frequent, and lengths and style are
+    those of public texts.
 
     Raises:
         InputError: the public texts have no labels, or the generator writes from private counts.
@@ -268,16 +292,24 @@ def write_baseline(public: PublicKnowledge, options: SynthesisOptions) -> Synthe
     length_counts = np.bincount(find_length_bins(public.texts), minlength=len(LENGTH_EDGES) - 1)
     shares = np.full(classes, 1 / classes), normalize_shares(length_counts.astype(np.float64))
     classifier = fit_public_classifier(public, options.classes)
-    return _write_table(Measured(classifier), ReleasedKnowledge(classifier, *shares), public, options)
+    style = None if options.model is None else estimate_style(count_style(options.model, public.texts))
+    knowledge = ReleasedKnowledge(classifier, *shares, style)
+    return _write_table(Measured(classifier), knowledge, public, options, writing)
 
 
 def _write_table(
-    measured: Measured, knowledge: ReleasedKnowledge, public: PublicKnowledge, options: SynthesisOptions
+    measured: Measured,
+    knowledge: ReleasedKnowledge,
+    public: PublicKnowledge,
+    options: SynthesisOptions,
+    writing: Writing | None,
 ) -> SyntheticTable:
     """Return records of the generator; the seed of its draws is public, which takes nothing from the guarantee."""
     generator: TextGenerator
     if options.propose is not None:
         generator = CandidateTexts(options.propose)
+    elif options.model is not None and options.prompt is not None:
+        generator = LanguageModelTexts(options.model, options.prompt, options.writing, writing or Writing())
     elif options.generator == "counts" and measured.counts is not None:
         generator = CountedTexts(measured.counts)
     else:
@@ -292,7 +324,8 @@ def _write_table(
             members = np.flatnonzero(codes == code)
             drawn[members] = draws.choice(len(values), len(members), p=shares[code])
         columns[name] = [values[number] for number in drawn.tolist()]
-    return SyntheticTable(texts, [options.classes[code] for code in codes.tolist()], columns)
+    labels = [options.classes[code] for code in codes.tolist()]
+    return SyntheticTable(texts, labels, columns, generator.describe())
 
 
 def synthesize(
@@ -325,10 +358,12 @@ def synthesize(
             where one is.
 
     Raises:
-        InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
+        InputError: a parameter outside its domain, columns of different lengths, no record that can be used, or a
+            prompt of whose texts hardly any is usable.
         BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
     """
     options = options.choose_generator(has_public=isinstance(public, PublicTexts))
+    try_prompt(options)
     release = _read_release((texts, labels, persons, columns), options, public, ledger)
     return release.write(release.measure())
 

@@ -1,6 +1,9 @@
 """``deniable synthesize``: a private table in, a synthetic one out, with its certificate and the private classifier."""
 
+import contextlib
 import dataclasses
+import functools
+from collections.abc import Callable, Iterable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, cast
 
@@ -9,7 +12,8 @@ import typer
 from deniable.cli.callables import import_callable
 from deniable.cli.charging import LedgerChoice
 from deniable.cli.commandline import option
-from deniable.cli.model_runs import check_torch, encode_json
+from deniable.cli.language_models import NOT_BOTH, WriterChoice
+from deniable.cli.model_runs import check_torch, encode_json, explain_resumption, refuse_pipes
 from deniable.cli.options import OutputOptions
 from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.private_collections import (
@@ -25,13 +29,20 @@ from deniable.cli.tables import TableOptions, encode_rows, parse_output_format
 from deniable.cli.value_lists import parse_domain
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
+from deniable.core.parallel import count_cores
 from deniable.persons.options import CollectionPrivacy, SynthesisOptions
 
 if TYPE_CHECKING:
+    from cryptography.hazmat.primitives.asymmetric.ed25519 import Ed25519PrivateKey
+
+    from deniable.language.model import LanguageModel
+    from deniable.learning.loop import Checkpoint
     from deniable.measure.intervals import Estimate
     from deniable.persons.collection import PublicTexts
+    from deniable.persons.generators.language_model import Writing
     from deniable.persons.options import GeneratorName
     from deniable.persons.release import SyntheticRelease, SyntheticTable
+    from deniable.persons.resumption import SynthesisRun
     from deniable.space import Space
 
 _STUDENT = "tfidf"
@@ -39,23 +50,38 @@ _STUDENT = "tfidf"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class TableWriting:
+class TableWriting(WriterChoice):
     """Synthetic table.
 
     Attributes:
         rows: number of synthetic records.
         generator: how texts are written. tilted, best to learn from; recombined, whole public sentences; counts, from
             private phrases alone, whose noisy counts are released too; or PKG.MOD:F, a callable that proposes texts
-            from what is released.
+            from what is released. --model writes texts that people can read.
+        threads: maximum number of processors for --model.
         domain: column with all its values, NAME=1..5 or NAME=A,B; that of labels, or a further one to release. May be
             given more than once.
+
+    Raises:
+        InputError: a model without a prompt, or threads without a model.
     """
 
     rows: int = dataclasses.field(metadata=option(min=1))
     generator: str | None = dataclasses.field(
         default=None, metadata=option(metavar="GENERATOR", show_default="tilted; counts without --public")
     )
+    threads: int | None = dataclasses.field(
+        default=None, metadata=option(min=1, panel="Language model", show_default="all cores")
+    )
     domain: list[str] | None = dataclasses.field(default=None, metadata=option(metavar="NAME=..."))
+
+    def __post_init__(self) -> None:
+        """Refuse a model that is not told what to write, and threads that nothing would use."""
+        super().__post_init__()
+        if self.model is not None and self.prompt is None:
+            raise InputError(NOT_BOTH)
+        if self.threads is not None and self.model is None:
+            raise InputError("--threads is for --model: name a language model too, or leave it out.")
 
     def build_options(
         self, privacy: CollectionPrivacy, data: CollectionData, public: "PublicTexts | Space"
@@ -85,8 +111,19 @@ class TableWriting:
             generator=cast("GeneratorName | None", generator),
             domains=domains,
             propose=propose,
+            model=self._load_model(map(str, classes)),
+            prompt=self.prompt,
         )
         return options.choose_generator(has_public=isinstance(public, PublicTexts))
+
+    def _load_model(self, classes: Iterable[str]) -> "LanguageModel | None":
+        model = self.load_writer(classes)
+        if self.threads is not None:
+            import torch
+
+            # A hundred thousand would start, and the process never end.
+            torch.set_num_threads(min(self.threads, count_cores()))
+        return model
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -107,6 +144,34 @@ class SynthesisOutput(OutputOptions):
         if self.output == PIPE:
             raise InputError("A synthetic table has files beside it: name it with --output FILE.")
         parse_output_format(self.output)
+
+    @property
+    def checkpoint(self) -> Path:
+        """The path of what is kept of a run until it is done."""
+        return Path(f"{self.output}.checkpoint")
+
+    def open_checkpoint(
+        self,
+        source: Path,
+        options: SynthesisOptions,
+        data: CollectionData,
+        table: TableOptions,
+        ledger: LedgerChoice,
+    ) -> "Checkpoint":
+        """The file that a run with these options is kept in, and no other is resumed from.
+
+        Raises:
+            InputError: a table cannot be read.
+        """
+        from deniable.core.files import hash_file
+        from deniable.learning.loop import Checkpoint
+
+        files = {"table": source, "public texts": data.public, "test table": data.test}
+        facts: dict[str, object] = {name: None if path is None else hash_file(path) for name, path in files.items()}
+        model = None if options.model is None else options.model.card.sha256
+        facts |= {**vars(options), "model": model, "columns": data.roles, "format": table, "ledger": ledger.ledger}
+        note = functools.partial(typer.echo, f"resuming from {self.checkpoint}", err=True)
+        return Checkpoint(self.checkpoint, 1, self.force, note).bind(facts)
 
     def name(self, kind: str) -> str:
         """The path of a file beside the table."""
@@ -134,14 +199,16 @@ def run_synthesize(
 
     Beside it stand the certificate, the private classifier itself (more accurate than any that learns from the texts),
     and the same table made without private records; FILE.owner.json is for the owner only. Requires the train and
-    measure extras of deniable.
+    measure extras of deniable, and lm for a language model. An interrupted run of a language model goes on where it was
+    when the same command is run again.
     """
     check_torch()
     from deniable.core.files import check_outputs
-    from deniable.core.signatures import SIGNATURE_ENDING, list_signature_paths, open_release
-    from deniable.learning.artifact import serialize_model
+    from deniable.core.randomness import generate_key
+    from deniable.core.signatures import list_signature_paths
     from deniable.measure.classifiers import build_classifier
-    from deniable.persons.release import write_baseline
+    from deniable.persons.generators.language_model import try_prompt
+    from deniable.persons.resumption import SynthesisRun
 
     build_classifier(_STUDENT, 0)  # refuses a missing library now, not when a ledger was charged
     ledger.require_persons(data.person)
@@ -151,31 +218,84 @@ def run_synthesize(
         [*paths, *list_signature_paths(signing_key, certificate)],
         [source, data.test, data.public, output.sign_key, *map(Path, ledger.list_files())],
         force=output.force,
+        intermediates=[output.checkpoint],
     )
     ledger.open()
     public = data.read_public(str(source), table)
     options = writing.build_options(privacy, data, public)
-    release, _, test_rows = prepare_release(str(source), data, table, options, public, ledger)
-    with show_steps("measuring") as steps:
-        measured = release.measure(lambda done, total: steps.update(done, total, ""))
-    with show_passes("writing texts"):
-        synthetic, baseline = release.write(measured), None
+    checkpoint, key = None, generate_key()
+    if options.model is not None:
+        refuse_pipes(source, data.public, data.test)
+        checkpoint = output.open_checkpoint(source, options, data, table, ledger)
+        key = checkpoint.load_key(key)
+    is_resumed = checkpoint is not None and checkpoint.path.exists()
+    if options.model is not None and not is_resumed:
+        with show_passes("trying the prompt"):
+            try_prompt(options)
+    release, _, test_rows = prepare_release(
+        str(source), data, table, options, public, None if is_resumed else ledger, key
+    )
+    run = SynthesisRun(release)
+    with contextlib.nullcontext() if checkpoint is None else explain_resumption(checkpoint):
+        if checkpoint is not None:
+            checkpoint.restore(run)
+        keep = None if checkpoint is None else functools.partial(checkpoint.write, run, key)
+        synthetic, baseline = _write_texts(run, keep)
+        figures = _measure_use(synthetic, baseline, test_rows)
+        written = _write_files(synthetic, baseline, figures, data, output, signing_key)
+    if checkpoint is not None:
+        checkpoint.remove()
+    # A measured number is a release: it is shown beside the files, not by a run that fails.
+    warn_of_signal(release.budget, synthetic.classifier)
+    typer.echo(synthetic.certificate.summary(), err=True)
+    warn_owner(_describe_use(figures))
+    typer.echo(f"wrote {', '.join(written)}", err=True)
+
+
+def _write_texts(
+    run: "SynthesisRun", keep: Callable[[int], None] | None
+) -> "tuple[SyntheticRelease, SyntheticTable | None]":
+    """Measure what is not measured yet, and write the table, and that without private records where there is one."""
+    from deniable.persons.release import write_baseline
+
+    release, options = run.release, run.release.options
+    if run.measured is None:
+        with show_steps("measuring") as steps:
+            run.measured = release.measure(lambda done, total: steps.update(done, total, ""))
+    with _show_texts("writing texts", run.table, keep):
+        synthetic = release.write(run.measured, run.table)
+    if not (isinstance(options, SynthesisOptions) and release.public.has_labels and options.generator != "counts"):
+        return synthetic, None
+    with _show_texts("writing the baseline", run.baseline, keep):
+        return synthetic, write_baseline(release.public, options, run.baseline)
+
+
+def _write_files(
+    synthetic: "SyntheticRelease",
+    baseline: "SyntheticTable | None",
+    figures: "dict[str, Estimate]",
+    data: CollectionData,
+    output: SynthesisOutput,
+    signing_key: "Ed25519PrivateKey | None",
+) -> list[str]:
+    """Write all files, or none of them, and return their paths."""
+    from deniable.core.signatures import SIGNATURE_ENDING, open_release
+    from deniable.learning.artifact import serialize_model
+
+    certificate = output.name("certificate")
     released = {
         "table": (output.output, output.encode_table(synthetic, data)),
-        "classifier": (output.name("classifier"), serialize_model(measured.classifier)),
+        "classifier": (output.name("classifier"), serialize_model(synthetic.classifier)),
     }
-    if release.public.has_labels and options.generator != "counts":
-        with show_passes("writing the baseline"):
-            baseline = write_baseline(release.public, options)
+    if baseline is not None:
         released["baseline"] = (output.name("baseline"), output.encode_table(baseline, data))
     if synthetic.counts is not None:
         counts = {
-            "class": [options.classes[code] for code in synthetic.counts.codes.tolist()],
+            "class": [synthetic.classifier.classes[code] for code in synthetic.counts.codes.tolist()],
             "ngram": [" ".join(ngram) for ngram in synthetic.counts.ngrams],
             "count": [f"{count:.1f}" for count in synthetic.counts.counts.tolist()],
         }
         released["counts"] = (output.name("counts"), encode_rows(counts, "csv"))
-    figures = _measure_use(synthetic, baseline, test_rows)
     owner = encode_json({name: dataclasses.asdict(figure) for name, figure in figures.items()})
     contents = [
         synthetic.certificate.to_json().encode("utf-8", "backslashreplace"),
@@ -186,14 +306,27 @@ def run_synthesize(
     with open_release(signing_key, certificate, named, [output.name("owner")], force=output.force) as streams:
         for stream, content in zip(streams, contents, strict=True):
             stream.write(content)
-    # A measured number is a release: it is shown beside the files, not by a run that fails.
-    warn_of_signal(release.budget, measured.classifier)
-    typer.echo(synthetic.certificate.summary(), err=True)
-    warn_owner(_describe_use(figures))
     signatures = [] if signing_key is None else [certificate + SIGNATURE_ENDING]
     table_path, *others = named.values()
-    written = [table_path, certificate, *others, *signatures, output.name("owner")]
-    typer.echo(f"wrote {', '.join(written)}", err=True)
+    return [table_path, certificate, *others, *signatures, output.name("owner")]
+
+
+@contextlib.contextmanager
+def _show_texts(label: str, writing: "Writing", keep: Callable[[int], None] | None) -> Iterator[None]:
+    """Show how texts are written, and keep those of a language model, before the first one too."""
+    if keep is None:
+        with show_passes(label):
+            yield
+        return
+    keep(0)
+    with show_steps(label, "text") as steps:
+
+        def report(done: int, total: int) -> None:
+            keep(done)
+            steps.update(done, total, "")
+
+        writing.report = report
+        yield
 
 
 def _measure_use(

@@ -10,6 +10,7 @@ import abc
 import dataclasses
 import math
 from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
@@ -17,6 +18,7 @@ from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import check_count
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.histograms import LENGTH_EDGES
+from deniable.persons.style import Style
 
 UNCERTAIN_SHARE = 0.1
 """Share of the texts that are dropped: those of whose class the classifier is least certain."""
@@ -32,11 +34,13 @@ class ReleasedKnowledge:
         classifier: of the K classes.
         class_shares: (K,) estimated shares; they sum to 1.
         length_shares: (L,) estimated shares of texts in the bins of `LENGTH_EDGES`; they sum to 1.
+        style: shares of a language model's tokens; None where texts are written without one.
     """
 
     classifier: LinearClassifier
     class_shares: FloatArray
     length_shares: FloatArray
+    style: Style | None = None
 
     def draw_codes(self, count: int, generator: np.random.Generator) -> IntArray:
         """Return (count,) classes whose frequencies are the shares up to rounding, in random order."""
@@ -66,6 +70,10 @@ class TextGenerator(abc.ABC):
 
     Subclasses are frozen dataclasses, whose fields are public, declared or released.
     """
+
+    def describe(self) -> dict[str, Any]:
+        """Return what a certificate says of the generator beside its name, once it has written."""
+        return {}
 
     @abc.abstractmethod
     def write_drafts(self, knowledge: ReleasedKnowledge, count: int, seed: int) -> list[str]:
