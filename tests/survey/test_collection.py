@@ -5,8 +5,10 @@ import dataclasses
 import numpy as np
 import pytest
 
+from deniable.core.parallel import report_progress_to
 from deniable.survey.collection import (
     PrivateLearner,
+    ReadableTexts,
     SyntheticTexts,
     attack_private_classifier,
     choose_delta,
@@ -15,8 +17,9 @@ from deniable.survey.survey import Bench
 from deniable.survey.table import build_table
 from deniable.words.prior import build_prior
 from tests.refusals import refuses
+from tests.small_llama import build_word_tokenizer, save_llama
 from tests.survey.conftest import SMALL_PLAN
-from tests.survey.toy import SPACE, make_table
+from tests.survey.toy import SPACE, WORDS, make_table
 
 
 def test_default_delta():
@@ -60,3 +63,43 @@ def test_texts_to_learn_from(collection):
     """Synthetic texts are at least two."""
     with refuses("rows"):
         SyntheticTexts(collection, 1.0, rows=1)
+
+
+@pytest.fixture(scope="module")
+def llama(tmp_path_factory):
+    """Return a tiny llama that knows the words of the table."""
+    from deniable.language.model import LanguageModel
+
+    tokenizer = build_word_tokenizer([*WORDS, "write", "review"])
+    return LanguageModel.load(save_llama(tmp_path_factory.mktemp("llama"), tokenizer))
+
+
+def test_texts_that_people_can_read(collection, llama):
+    """Texts of a model and public sentences are few, and judged alike, on the rows of the first fold alone."""
+    bench = Bench(collection.table, SMALL_PLAN, SPACE, build_prior(SPACE, None))
+    shown = []
+    with report_progress_to(lambda done, total: shown.append((done, total))):
+        results = [
+            way.measure(bench)
+            for way in (ReadableTexts(collection, 50.0), ReadableTexts(collection, 50.0, llama, "a review"))
+        ]
+    assert [one.name for one in results] == [
+        f"synthetic, {name}, epsilon 50" for name in ("recombined", "language model")
+    ]
+    for one in results:
+        assert one.kind == "synthetic texts"
+        assert (one.utility.folds, one.utility.rows) == (1, len(collection.table.splits[0].test))
+        assert one.promise.proven == 50.0
+        assert one.note.startswith("200 texts of ")
+        assert one.perplexity.value > 1
+    assert results[0].membership == results[1].membership
+    assert results[0].utility.accuracy.original == results[1].utility.accuracy.original
+    assert shown[0][0] == 0
+    assert (256, 256 + 223) in shown
+
+
+def test_a_model_that_cannot_be_asked(collection, llama):
+    """What the model cannot be asked for is refused before anything is measured."""
+    for prompt in (" ", "a {kind}", "a film " * 80):
+        with refuses("prompt"):
+            ReadableTexts(collection, 1.0, llama, prompt)

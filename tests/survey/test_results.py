@@ -164,3 +164,28 @@ def test_public_texts_alone():
     assert (advice.answer, advice.choices) == (Answer.PUBLIC_TEXTS, ())
     assert give_advice(*CLASSIFIERS, *TEXTS, make_public(0.81)).choices == (TEXTS[2].name,)
     assert give_advice(*TEXTS, make_public(0.84)).answer is Answer.PUBLIC_TEXTS
+
+
+def name_texts(name, epsilon, accuracy, width=0.02):
+    """Return synthetic texts of a name, with this balanced accuracy and half width of its interval."""
+    result = dataclasses.replace(make_result("synthetic texts", epsilon, accuracy), name=name)
+    score = dataclasses.replace(result.score, private=estimate(accuracy, width))
+    return dataclasses.replace(result, utility=dataclasses.replace(result.utility, balanced_accuracy=score))
+
+
+def test_texts_that_people_can_read():
+    """A language model is advised where what is learned from it is surely better, at no larger epsilon than others."""
+    recombined, tilted = name_texts("recombined", 4, 0.8), name_texts("tilted", 4, 0.78)
+    for model, first in (
+        (name_texts("model", 4, 0.82), "model"),
+        (name_texts("model", 4, 0.79), "recombined"),
+        (name_texts("model", 4, 0.81, width=0.05), "recombined"),  # of fewer rows
+        (name_texts("model", 8, 0.88), "recombined"),
+        (name_texts("model", 1, 0.75), "model"),
+    ):
+        results = sorted([tilted, recombined, model], key=lambda one: one.epsilon)
+        assert give_advice(*results).choices[0] == first
+        assert give_advice(*results, *CLASSIFIERS, need="classifier").choices[0] == CLASSIFIERS[0].name
+    weak = name_texts("model", 4, 0.55)
+    assert give_advice(weak, *CLASSIFIERS).choices[0] == CLASSIFIERS[0].name
+    assert give_advice(name_texts("model", 4, 0.82), make_public(0.83)).answer is Answer.PUBLIC_TEXTS

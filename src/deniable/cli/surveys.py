@@ -5,19 +5,23 @@ import json
 import math
 import textwrap
 from collections.abc import Sequence
-from pathlib import PurePath
+from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
 import typer
 
 from deniable.cli.commandline import option
+from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 from deniable.core.numbers import format_exact, format_upper, format_upper_percent
 
 if TYPE_CHECKING:
+    from deniable.measure.attackers.reader import Reader
     from deniable.measure.intervals import Estimate
+    from deniable.space import Space
     from deniable.survey.results import Result, Survey
+    from deniable.words.prior import Prior
 
 _TEXT_WIDTH = 110
 """Columns of the advice: about those of the table of figures."""
@@ -36,6 +40,56 @@ class SurveySize:
 
     limit: int = dataclasses.field(default=5_000, metadata=option(metavar="ROWS"))
     shadow_models: int = 16
+
+
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class ReaderChoice:
+    """An attacker with a language model.
+
+    Attributes:
+        attacker_model: model that attackers read words in context with; smollm2, a .gguf file or a folder.
+        watch: file of words, one a line; how often they are guessed is counted by itself.
+
+    Raises:
+        InputError: words without a model.
+    """
+
+    attacker_model: str | None = dataclasses.field(default=None, metadata=option(metavar="MODEL"))
+    watch: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
+
+    def __post_init__(self) -> None:
+        """Refuse words that nobody would look for."""
+        if self.watch is not None and self.attacker_model is None:
+            raise InputError("--watch is for --attacker-model: name a model, such as smollm2, or leave it out.")
+
+    def read_watch(self) -> frozenset[str]:
+        """The words of the file; none where it was not named.
+
+        Raises:
+            InputError: it cannot be read, or holds none.
+        """
+        from deniable.space.word_classes import read_class_words
+
+        if self.watch is None:
+            return frozenset()
+        words = read_class_words(self.watch)
+        if not words:
+            raise InputError(f"The list of words {str(self.watch)!r} is empty: give one word a line, or no --watch.")
+        return words
+
+    def build(self, space: "Space", prior: "Prior") -> "Reader | None":
+        """The attacker; None without a model.
+
+        Raises:
+            InputError: the model cannot be used.
+        """
+        if self.attacker_model is None:
+            return None
+        from deniable.learning.loop import choose_device
+        from deniable.measure.reading import build_reader
+
+        with show_passes("loading the language model"):
+            return build_reader(self.attacker_model, space, prior, device=str(choose_device()))
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -102,6 +156,7 @@ class PageOptions:
             "",
             *_format_results(survey),
             *_format_frequencies(survey),
+            *_format_readings(survey),
             *_format_entities(survey),
             *(f"not possible: {name}: {reason}" for name, reason in survey.failures.items()),
         ):
@@ -180,6 +235,27 @@ def _format_frequencies(survey: "Survey") -> list[str]:
         for name, outcomes in known
     ]
     return ["", f"words guessed by their frequency, if they follow {survey.prior}", *_align([titles, *rows])]
+
+
+def _format_readings(survey: "Survey") -> list[str]:
+    """Return what readers with a language model guess, a short table for each release, and what must be known of it."""
+    from deniable.measure.reading import KNOWLEDGE
+
+    lines = []
+    for one in survey.results:
+        if one.reading is not None:
+            lines += ["", f"words guessed by a reader with the language model {one.reading.model}, {one.name}"]
+            if one.reading.perplexity is not None:
+                lines.append(f"perplexity of a word under the model: {one.reading.perplexity.format_decimals(0)}")
+            rows = [["", "words", "without the output", "with it", "the output adds"]]
+            for knowledge, groups in one.reading.groups.items():
+                rows.append([f"{KNOWLEDGE[knowledge]}:", *[""] * 4])
+                rows += [
+                    [f"  {group.name}", f"{group.words:,}", *map(_show, (group.blind, group.guessed, group.added))]
+                    for group in groups
+                ]
+            lines += [*_align(rows), *(f"note: {remark}" for remark in one.reading.remarks)]
+    return lines
 
 
 def _format_entities(survey: "Survey") -> list[str]:

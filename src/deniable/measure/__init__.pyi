@@ -5,6 +5,9 @@ from .entities.sources import label_entities as label_entities
 from .entities.survival import measure_entities as measure_entities
 from .labels import encode_labels as encode_labels
 from .membership import measure_membership as measure_membership
+from .reading import ReadingPlan as ReadingPlan
+from .reading import build_reader as build_reader
+from .reading import measure_reading as measure_reading
 from .recovery import measure_contextual_recovery as measure_contextual_recovery
 from .recovery import measure_crossfitted_recovery as measure_crossfitted_recovery
 from .recovery import measure_recovery as measure_recovery

@@ -11,6 +11,7 @@ from deniable.core.numbers import as_percent, find_root, format_lower, format_up
 DEFAULT_CONFIDENCE = 0.95
 _QUANTILE = (1 + DEFAULT_CONFIDENCE) / 2
 _CLUSTERED_METHOD = "ratio of sums over clusters"
+_BOOTSTRAP_SAMPLES, _BOOTSTRAP_CELLS = 2_000, 1 << 22
 _ROOT_TOLERANCE = 1e-12
 """What the ends of an interval may err by where they are found by search."""
 
@@ -161,6 +162,46 @@ def estimate_clustered_share(successes: npt.ArrayLike, counts: npt.ArrayLike) ->
         return dataclasses.replace(interval, value=ratio, low=min(interval.low, ratio), high=max(interval.high, ratio))
     estimate = estimate_clustered_mean(hits, trials)
     return dataclasses.replace(estimate, low=max(estimate.low, 0.0), high=min(estimate.high, 1.0))
+
+
+def estimate_by_bootstrap(
+    sums: npt.ArrayLike, counts: npt.ArrayLike, bounds: tuple[float, float], seed: int = 0
+) -> Estimate:
+    """Return the mean of numbers that come in independent clusters, with the interval of a bootstrap over clusters.
+
+    Clusters are drawn with replacement, as many as there are. Where none differs from the others, so that all draws
+    have one mean, the interval is as wide as that of a share of which as many trials show nothing.
+
+    Args:
+        sums: (n,) sum of the numbers of each cluster.
+        counts: (n,) how many numbers each cluster has; clusters without any are left out.
+        bounds: what a mean can be at all.
+        seed: public; the draws follow from it.
+
+    Raises:
+        InputError: no numbers.
+    """
+    totals, sizes = np.asarray(sums, dtype=np.float64), np.asarray(counts, dtype=np.float64)
+    totals, sizes = totals[sizes > 0], sizes[sizes > 0]
+    clusters, method = len(sizes), "bootstrap over clusters"
+    if not clusters:
+        raise InputError("A mean needs at least 1 number. Got 0: give texts with words that the vocabulary knows.")
+    ratio = float(totals.sum() / sizes.sum())
+    if clusters == 1:
+        return Estimate(ratio, *bounds, DEFAULT_CONFIDENCE, 1, method)
+    if (totals * sizes.sum() == totals.sum() * sizes).all():
+        half_width = 1 - (1 - _QUANTILE) ** (1 / clusters)
+        low, high = max(ratio - half_width, bounds[0]), min(ratio + half_width, bounds[1])
+        return Estimate(ratio, low, high, DEFAULT_CONFIDENCE, clusters, method)
+    generator = np.random.default_rng(seed)
+    means = []
+    step = max(_BOOTSTRAP_CELLS // clusters, 1)
+    for first in range(0, _BOOTSTRAP_SAMPLES, step):
+        shape = min(step, _BOOTSTRAP_SAMPLES - first)
+        drawn = generator.multinomial(clusters, np.full(clusters, 1 / clusters), shape)
+        means.append((drawn @ totals) / (drawn @ sizes))
+    low, high = np.quantile(np.concatenate(means), [1 - _QUANTILE, _QUANTILE]).tolist()
+    return Estimate(ratio, min(low, ratio), max(high, ratio), DEFAULT_CONFIDENCE, clusters, method)
 
 
 def estimate_paired_difference(first: npt.ArrayLike, second: npt.ArrayLike) -> Estimate:

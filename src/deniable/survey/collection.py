@@ -13,13 +13,16 @@ from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_count
 from deniable.core.guarantees import is_proved, limit_status
 from deniable.core.numbers import format_exact, format_upper
-from deniable.core.parallel import hide_progress
+from deniable.core.parallel import get_progress_reporter, hide_progress
+from deniable.language.model import LanguageModel
+from deniable.language.options import WritingOptions
 from deniable.measure.classifiers import build_classifier
 from deniable.measure.labels import BooleanMask, ClassCodes, FoldRunner, TrainTestSplit
 from deniable.measure.roc import MembershipResult
 from deniable.persons.budget import bound_group_epsilon
 from deniable.persons.classifier import LinearClassifier, fit_public_classifier
 from deniable.persons.collection import PERSON, Collection, PublicKnowledge
+from deniable.persons.generators.language_model import Writing
 from deniable.persons.options import ClassifierOptions, GeneratorName, SynthesisOptions
 from deniable.persons.release import Release, SyntheticTable, plan_budget
 from deniable.survey.results import Promise, Result
@@ -30,6 +33,8 @@ Predictor = Callable[[Sequence[str]], FloatArray]
 """Returns the probabilities (n, classes) of n texts."""
 _TRAINING_FACTOR = 10
 """The default delta is below one in so many units."""
+_SHORT_FIT = WritingOptions(rounds=2, round_texts=128)
+"""Two batches of texts before those that are judged, in place of twelve."""
 _GROUP = 10
 """Records of one person that the guarantee of a record is spelled out for."""
 
@@ -245,6 +250,94 @@ class SyntheticTexts:
         )
         release = Release(private, options, setting.public)
         return release.write(release.measure())
+
+
+@dataclasses.dataclass(frozen=True, eq=False)
+class ReadableTexts:
+    """Texts that people can read: of a language model, or public sentences, see `deniable.survey.survey.Way`.
+
+    A language model writes some texts a second. So one short table is written, from the training rows of the first
+    fold and with a short fit, and what is learned from it is tested on that fold alone; public sentences are judged
+    alike, to compare both.
+
+    Attributes:
+        setting: what is public.
+        epsilon: of their budget.
+        model: that writes them; None for public sentences.
+        prompt: of the model.
+        rows: number of texts.
+
+    Raises:
+        InputError: the model cannot be asked for such texts.
+    """
+
+    setting: CollectionSetting
+    epsilon: float
+    model: LanguageModel | None = None
+    prompt: str | None = None
+    rows: int = 200
+
+    def __post_init__(self) -> None:
+        self._build_options(0)
+
+    @property
+    def generator(self) -> GeneratorName:
+        """How they are written."""
+        return "recombined" if self.model is None else "language-model"
+
+    @property
+    def name(self) -> str:
+        """Name of the row."""
+        return f"synthetic, {self.generator.replace('-', ' ')}, epsilon {format_exact(self.epsilon)}"
+
+    def measure(self, bench: Bench) -> Result:
+        """Return the figures."""
+        setting, plan = self.setting, bench.plan
+        numbers = {name: number for number, name in enumerate(setting.table.classes)}
+        start = time.perf_counter()
+        synthetic = self._synthesize(setting.private.take(setting.table.splits[0].train.tolist()), plan.seed)
+        seconds = time.perf_counter() - start
+        codes = np.array([numbers[label] for label in synthetic.labels], dtype=np.int64)
+
+        def run_fold(split: TrainTestSplit) -> list[BooleanMask]:
+            student = build_classifier(plan.classifier, plan.seed).fit(synthetic.texts, codes, len(numbers))
+            tested = setting.private.take(split.test.tolist()).texts
+            return [student.probabilities(tested).argmax(axis=1) == setting.table.codes[split.test]]
+
+        writer = "public sentences" if self.model is None else self.model.card.name
+        return Result(
+            kind="synthetic texts",
+            name=self.name,
+            epsilon=self.epsilon,
+            delta=setting.delta,
+            promise=setting.describe_promise(self.epsilon),
+            seconds=seconds,
+            note=f"{self.rows:,} texts of {writer}, made from the training rows of one fold and judged on that fold; "
+            "membership: attacked is the classifier of the same budget",
+            utility=bench.test_classifier(run_fold, folds=1),
+            membership=attack_private_classifier(setting, bench, self.epsilon),
+            perplexity=bench.measure_perplexity(synthetic.texts, is_by_row=False),
+        )
+
+    def _build_options(self, seed: int) -> SynthesisOptions:
+        options = SynthesisOptions(
+            **self.setting.list_options(self.epsilon, seed),
+            rows=self.rows,
+            generator=self.generator,
+            model=self.model,
+            prompt=self.prompt,
+            writing=_SHORT_FIT,
+        )
+        return options.choose_generator(has_public=bool(self.setting.public.texts))
+
+    def _synthesize(self, private: Collection, seed: int) -> SyntheticTable:
+        """Return synthetic texts, drawn with a public seed; the time left is shown where a model writes them."""
+        release = Release(private, self._build_options(seed), self.setting.public)
+        with hide_progress():
+            measured = release.measure()
+        report = get_progress_reporter()
+        report(0, self.rows)
+        return release.write(measured, Writing(report=report))
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

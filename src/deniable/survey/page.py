@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 from deniable.core.errors import import_extra
 from deniable.core.numbers import as_percent, format_exact, format_lower, format_upper, format_upper_percent
 from deniable.measure.intervals import Estimate
+from deniable.measure.reading import KNOWLEDGE
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
 from deniable.survey.results import KINDS, Result, Survey
 
@@ -81,6 +82,7 @@ def make_environment(*, is_html: bool) -> "Environment":
         "upper_percent": format_upper_percent,
         "lower": format_lower,
         "as_percent": as_percent,
+        "readers": KNOWLEDGE,
     }
     return environment
 

@@ -11,6 +11,7 @@ from deniable.core.guarantees import encode_nonfinite_numbers
 from deniable.measure.authorship import AuthorshipResult
 from deniable.measure.entities.survival import EntitySurvival
 from deniable.measure.intervals import Estimate, as_exact_estimate
+from deniable.measure.reading import Reading
 from deniable.measure.recovery import RecoveryResult
 from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import TextSimilarity
@@ -103,6 +104,7 @@ class Result:
             row, by one who has the ``private`` ones.
         recovery: attacks on words: on ``any text`` of public frequencies, on this table's ``single`` words, and on them
             in ``context``.
+        reading: what readers with a language model guess of this table's words.
         outcomes: what words become by their frequency, under the public prior, where a law is known.
         expected: expected share of unchanged words, for words that follow the public prior.
         linked: share of released texts whose record is found among all records.
@@ -123,6 +125,7 @@ class Result:
     utility: UtilityResult | None = None
     membership: dict[str, MembershipResult] = dataclasses.field(default_factory=dict)
     recovery: dict[str, RecoveryResult] = dataclasses.field(default_factory=dict)
+    reading: Reading | None = None
     outcomes: Outcomes | None = None
     expected: Estimate | None = None
     linked: Estimate | None = None
@@ -141,11 +144,13 @@ class Result:
 
     @property
     def guessed(self) -> Estimate | None:
-        """Share of this table's words that the better of its two attackers guesses, as far as is certain.
+        """Share of this table's words that the best of its attackers guesses who see only the release, as is certain.
 
         The attackers may have tried different numbers of words: the share that counts is the one that may be highest.
         """
         shares = [self.recovery[name].share for name in ("single", "context") if name in self.recovery]
+        if self.reading is not None and "release" in self.reading.groups:
+            shares.append(self.reading.groups["release"][0].guessed)
         return max(shares, key=lambda share: share.high, default=None)
 
     @property
@@ -275,7 +280,7 @@ def _encode_value(value: Any) -> Any:  # noqa: ANN401 - any JSON value
 
 
 def advise(results: Sequence[Result], limits: Limits, need: Need) -> Advice:
-    """Return what to release: the strongest protection that is of use, at the least epsilon.
+    """Return what to release: the strongest protection that is of use, at the least epsilon, and there the most useful.
 
     A release is of use if a classifier that learns from it is better than a blind guess and keeps the least share of
     what one trained on the originals gains. Words are protected where the attackers that were tried guess no more than
@@ -317,9 +322,15 @@ def _choose(results: Sequence[Result], serving: Sequence[Result], need: Need) ->
     for kind in _PREFERRED_KINDS[need]:
         candidates = [one for one in serving if one.kind == kind]
         better = [one for one in candidates if one.score is not None and one.score.private.value > max([0.0, *public])]
+        better.sort(key=_rank)
         if candidates:
             return (Answer.RELEASE if better else Answer.PUBLIC_TEXTS), better
     return Answer.NOTHING, []
+
+
+def _rank(result: Result) -> tuple[float, float]:
+    """Return what releases of one kind are recommended by: the least epsilon, then the use that is certain."""
+    return result.epsilon or 0.0, 0.0 if result.score is None else -result.score.private.low
 
 
 def _is_protected(result: Result, limits: Limits) -> bool:

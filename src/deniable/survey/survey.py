@@ -4,7 +4,7 @@ import dataclasses
 import functools
 import platform
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from contextlib import AbstractContextManager, contextmanager, nullcontext
 from typing import Protocol
 
@@ -14,6 +14,7 @@ from deniable import __version__
 from deniable.core.errors import InputError, import_extra
 from deniable.core.parallel import count_cores
 from deniable.measure.attackers.language_model import LanguageModel, WordNumbers, measure_perplexity, number_texts
+from deniable.measure.attackers.reader import Reader
 from deniable.measure.authorship import AuthorshipResult, measure_authorship
 from deniable.measure.classifiers import ClassifierMaker, build_classifier
 from deniable.measure.intervals import Estimate
@@ -57,12 +58,16 @@ class Bench:
         plan: sizes and seed.
         space: the words that attackers read.
         prior: public word frequencies.
+        reader: an attacker on words with a language model; None for none.
+        watch: words of which it is counted how often the reader guesses them.
     """
 
     table: Table
     plan: Plan
     space: Space
     prior: Prior
+    reader: Reader | None = None
+    watch: Collection[str] = ()
 
     @functools.cached_property
     def numbered_texts(self) -> list[WordNumbers]:
@@ -114,13 +119,21 @@ class Bench:
             self.table.codes,
         )
 
-    def test_classifier(self, runner: FoldRunner) -> UtilityResult | None:
-        """Return the scores of a classifier beside that trained on the originals; None without labels."""
+    def test_classifier(self, runner: FoldRunner, folds: int | None = None) -> UtilityResult | None:
+        """Return the scores of a classifier beside that trained on the originals; None without labels.
+
+        Args:
+            runner: trains and tests it.
+            folds: number of folds that it is tested on, the first ones, with the classes that occur there; None for
+                all.
+        """
         if not self.table.classes:
             return None
-        hits = run_folds([runner], self.table.splits)[0][0]
-        codes, plan = self.table.tested_codes, self.plan
-        return compare_classifiers(self._original_hits, hits, codes, plan.classifier, plan.folds)
+        splits = self.table.splits[:folds]
+        hits = run_folds([runner], splits)[0][0]
+        codes = np.unique(self.table.tested_codes[: len(hits)], return_inverse=True)[1]
+        originals = self._original_hits[: len(hits)]
+        return compare_classifiers(originals, hits, codes, self.plan.classifier, len(splits))
 
     def attack_membership(
         self, private: Sequence[str] | None = None, classifier: ClassifierMaker | None = None

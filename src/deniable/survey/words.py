@@ -13,6 +13,7 @@ from deniable.core.numbers import as_percent, format_exact
 from deniable.measure.batches import privatize_texts, select_texts
 from deniable.measure.choice import AUTO
 from deniable.measure.entities.survival import measure_entities
+from deniable.measure.reading import Reading, ReadingPlan, measure_reading
 from deniable.measure.recovery import (
     RecoveryResult,
     estimate_kept,
@@ -80,6 +81,7 @@ class Words:
             utility=bench.test_classifier(bench.make_runner(batch.texts)) if table.classes else None,
             membership=bench.attack_membership(batch.texts),
             recovery=self._attack_words(bench, batch),
+            reading=self._read_words(bench, batch),
             outcomes=mechanism.outcomes(bench.prior) if mechanism.law.is_tabulated else None,
             expected=estimate_kept(mechanism, bench.prior),
             linked=bench.link(batch.texts, is_aligned=True),
@@ -131,6 +133,17 @@ class Words:
         elif len(distinct_texts) > 1:  # one for each half
             recovery["context"] = measure_crossfitted_recovery(mechanism, attacked, seed=seed)
         return recovery
+
+    def _read_words(self, bench: Bench, batch: PrivatizedBatch) -> Reading | None:
+        """Return what readers with a language model guess of the attacked texts; None without a model."""
+        if bench.reader is None:
+            return None
+        rows = bench.attacked_rows
+        texts = [bench.table.texts[row] for row in rows.tolist()]
+        plan = ReadingPlan(seed=bench.plan.seed)
+        return measure_reading(
+            self.mechanism, texts, select_texts(batch, rows), bench.reader, watch=bench.watch, plan=plan
+        )
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -133,12 +133,11 @@ def summarize_outcomes(space: Space, weights: FloatArray, shares: WordShares) ->
     open_weights, open_kept = np.where(is_open, weights, 0.0), np.where(is_open, shares.kept, -1.0)
     ranks = rank_words(weights)
     bands = []
-    ends = [0, *(end for end in _BAND_ENDS if end < len(weights)), len(weights)]
-    for first, last in itertools.pairwise(ends):
+    for name, first, last in list_band_ranks(len(weights)):
         band_weights = np.where((ranks > first) & (ranks <= last), open_weights, 0.0)
         if band_weights.any():
             kept, guessed = _average(shares, band_weights)
-            bands.append(Band(_name_band(first, last), first + 1, last, kept, max(kept, guessed)))
+            bands.append(Band(name, first + 1, last, kept, max(kept, guessed)))
     rare_weights = weigh_rare_words(space, weights)
     exposed = int(open_kept.argmax())
     return Outcomes(
@@ -150,6 +149,12 @@ def summarize_outcomes(space: Space, weights: FloatArray, shares: WordShares) ->
         exposed_word=space.words[exposed] if is_open.any() else None,
         exposed_share=float(open_kept[exposed]) if is_open.any() else 0.0,
     )
+
+
+def list_band_ranks(count: int) -> list[tuple[str, int, int]]:
+    """Return the bands of the frequency of ``count`` words: name, and the ranks after and up to which they are."""
+    ends = [0, *(end for end in _BAND_ENDS if end < count), count]
+    return [(_name_band(first, last), first, last) for first, last in itertools.pairwise(ends)]
 
 
 def weigh_rare_words(space: Space, weights: FloatArray) -> FloatArray:

@@ -1,5 +1,6 @@
 """``deniable compare``: a page from end to end, and the command that it recommends."""
 
+import dataclasses
 import json
 import re
 import shlex
@@ -9,6 +10,7 @@ import numpy as np
 import pytest
 
 from tests.cli.text_models import write
+from tests.small_llama import build_word_tokenizer, save_llama
 
 deep = pytest.mark.deep
 FILLER = ("the", "and", "was", "food", "dog", "cat", "london", "paris")
@@ -114,3 +116,68 @@ def test_what_the_owner_hears(compare, place):
     assert figures["next_command"].startswith("deniable train ")
     assert "t.csv: 1 row without a label in 'kind' left out: row 3" in result.err
     assert "50.0 % of the words are not in the vocabulary" in result.err
+
+
+@pytest.fixture
+def llama(place):
+    """Make a folder with a tiny llama that knows the words of the table."""
+    words = [*FILLER, *TELLING["fine"], *TELLING["poor"], "write", "review"]
+    save_llama(place / "llama", build_word_tokenizer(words))
+
+
+@deep
+@pytest.mark.usefixtures("llama")
+def test_texts_that_people_can_read(compare, place):
+    """With a prompt the model is a language model, whose texts stand beside public sentences, where there are some."""
+    writer = ("--model", "llama", "--prompt", "a {label} review")
+    options = ("--max-recovery", "0.5", "--epsilons", "10", "--min-retained", "0.01")
+    result = compare(*options, *writer, "--public", "public.csv")
+    assert result.code == 0
+    for name in ("synthetic texts", "synthetic, recombined", "synthetic, language model"):
+        assert f"{name}, epsilon 10" in result.text
+    figures = json.loads((place / "r.json").read_text("utf-8"))
+    found = {one["name"]: one for one in figures["results"] if one["kind"] == "synthetic texts"}
+    assert [one["utility"]["folds"] for one in found.values()] == [5, 1, 1]
+    best = max(found, key=lambda name: found[name]["utility"]["balanced_accuracy"]["private"]["low"])
+    if figures["advice"]["choices"]:
+        assert figures["advice"]["choices"][0] in (best, "classifier, epsilon 10")
+    alone = compare(*options, *writer, "--force")
+    assert alone.code == 0
+    assert "recombined" not in alone.text
+    assert "synthetic, language model, epsilon 10" in alone.text
+
+
+@deep
+@pytest.mark.usefixtures("llama")
+@pytest.mark.parametrize("generator", ["recombined", "language model"])
+def test_the_command_of_readable_texts(compare, call, place, monkeypatch, generator):
+    """The recommended command writes texts in the way that was recommended."""
+    from deniable.survey.results import Answer, advise
+
+    def choose(results, limits, need):
+        (name,) = (one.name for one in results if generator in one.name)
+        return dataclasses.replace(advise(results, limits, need), answer=Answer.RELEASE, choices=(name,))
+
+    monkeypatch.setattr("deniable.survey.survey.advise", choose)
+    writer = ("--model", "llama", "--prompt", "a {label} review")
+    options = ("--max-recovery", "0.5", "--epsilons", "10")
+    arguments = find_command(compare(*options, *writer, "--public", "public.csv"))
+    assert arguments[0] == "synthesize"
+    if generator == "recombined":
+        assert arguments[arguments.index("--generator") + 1] == "recombined"
+        assert "--model" not in arguments
+    else:
+        assert arguments[arguments.index("--model") + 1] == "llama"
+        assert arguments[arguments.index("--prompt") + 1] == "a {label} review"
+    arguments[arguments.index("--rows") + 1] = "30"
+    assert call(*arguments).code == 0
+    certificate = json.loads((place / f"{arguments[-1]}.certificate.json").read_text("utf-8"))
+    assert ("language model" in certificate["mechanism"]) is (generator == "language model")
+
+
+def test_a_model_that_is_not_told_what_to_write(compare, call):  # noqa: ARG001 - writes the tables
+    """A prompt needs a model, and a file of a rewriter is no language model."""
+    for options, value in ((("--prompt", "a review"), "--model and --prompt"), (("--model", "t.csv"), "t.csv")):
+        result = compare(*options)
+        assert (result.code, len(result.err.splitlines())) == (2, 1)
+        assert value in result.err

@@ -12,6 +12,9 @@ import pyarrow.parquet as pq
 import pytest
 
 import deniable as dn
+from deniable.measure.reading import KNOWLEDGE
+from tests.cli.conftest import WORDS
+from tests.small_llama import build_word_tokenizer, save_llama
 
 deep = pytest.mark.deep
 SPOKEN = ("the dog and cat", "the food was good")
@@ -68,6 +71,24 @@ def test_the_report_says_what_a_release_copies(measure, call, place, name):
     assert shown[0].endswith(": 'note'")
     assert shown[-1] == "the columns copied unchanged: 'key', 'kind', 'note'"
     assert "&#39;key&#39;, &#39;kind&#39;, &#39;note&#39;" in (place / "r.html").read_text("utf-8")
+
+
+def test_a_reader_with_a_language_model(measure, place):
+    """Guesses of readers are counted by groups of words, watched words by themselves; none is printed."""
+    save_llama(place / "llama", build_word_tokenizer(WORDS))
+    (place / "watched.txt").write_text("Dog\ncat\nzork\n")
+    result = measure("--attacker-model", "llama", "--watch", "watched.txt", epsilon="4")
+    assert result.code == 0
+    lines = result.text.splitlines()
+    assert "words guessed by a reader with the language model llama, words, epsilon 4" in lines
+    titles = [line.split(":")[0] for line in lines if line.split(":")[0] in KNOWLEDGE.values()]
+    assert titles == [*KNOWLEDGE.values()]
+    assert any("watched words that are not in the vocabulary" in line and line.endswith(" 1") for line in lines)
+    groups = read_figures(place)["results"][0]["reading"]["groups"]
+    watched = next(one for one in groups["before"] if one["name"] == "watched words")
+    assert watched["words"] == 20  # a dog and a cat in every second row
+    assert watched["added"]["value"] == pytest.approx(watched["guessed"]["value"] - watched["blind"]["value"])
+    assert "A reader who knows the words before" in (place / "r.html").read_text("utf-8")
 
 
 def test_a_report(measure, place):

@@ -8,13 +8,14 @@ from typing import TYPE_CHECKING
 import typer
 
 from deniable.cli.commandline import option
+from deniable.cli.language_models import WriterChoice
 from deniable.cli.options import LabelledTableArgument, SpaceOptions
 from deniable.cli.owner_remarks import warn_of_texts
 from deniable.cli.printed_commands import TABLE_OPTIONS, format_command, format_command_line, select_given
 from deniable.cli.private_collections import holds_vectors, read_public_file
 from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, read_table
-from deniable.cli.surveys import PageOptions, SurveySize, parse_epsilons
+from deniable.cli.surveys import PageOptions, ReaderChoice, SurveySize, parse_epsilons
 from deniable.cli.tables import TableOptions
 from deniable.cli.value_lists import format_list
 from deniable.core.errors import InputError, check_number_within
@@ -22,6 +23,7 @@ from deniable.core.numbers import format_exact
 from deniable.survey.limits import Limits, Need
 
 if TYPE_CHECKING:
+    from deniable.persons.options import GeneratorName
     from deniable.survey.collection import CollectionSetting
     from deniable.survey.records import RewritingMaker
     from deniable.survey.results import Result
@@ -46,7 +48,7 @@ class ComparedColumns:
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
-class ComparedCollection(ComparedColumns):
+class ComparedCollection(ComparedColumns, WriterChoice):
     """Privacy.
 
     Attributes:
@@ -56,8 +58,9 @@ class ComparedCollection(ComparedColumns):
         max_records: maximum number of records used per person.
         public: public texts of the same kind, a table or lines; or words with vectors, .npz or .vec.
         public_label: column of labels in the public table.
-        model: model of deniable train rewriter, to compare rewritten records too.
-        text_epsilons: epsilons of each text, for --model.
+        model: with --prompt a language model, smollm2, a .gguf file or a folder, to compare texts that people can read
+            too; without it a model of deniable train rewriter, to compare rewritten records too.
+        text_epsilons: epsilons of each text, for a rewriter.
 
     Raises:
         InputError: options at odds with each other, or a delta outside its range.
@@ -69,11 +72,12 @@ class ComparedCollection(ComparedColumns):
     max_records: int | None = dataclasses.field(default=None, metadata=option(min=1, metavar="N", show_default="all"))
     public: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
     public_label: str | None = dataclasses.field(default=None, metadata=option(metavar="COLUMN"))
-    model: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
+    model: str | None = dataclasses.field(default=None, metadata=option(metavar="MODEL"))
     text_epsilons: str = dataclasses.field(default="10,100,1000", metadata=option(metavar="E,E,..."))
 
     def __post_init__(self) -> None:
         """Refuse what cannot be measured before a table is read."""
+        super().__post_init__()
         if self.delta is not None:
             check_number_within("a comparison", "delta", self.delta, 1e-18, 0.1)
         if self.max_records is not None and self.person is None:
@@ -99,6 +103,7 @@ def run_compare(
     collection: ComparedCollection,
     need: ComparedNeed,
     words: SpaceOptions,
+    attacker: ReaderChoice,
     table_format: TableOptions,
     page: PageOptions,
 ) -> None:
@@ -107,7 +112,7 @@ def run_compare(
     Writes an HTML page for the owner of the table, with what each way guarantees, what attackers achieve, what is left
     of use, and one recommendation with its command, and the figures as JSON. Requires the measure extra of deniable.
     """
-    from deniable.survey.collection import PrivateClassifier, PublicClassifier, SyntheticTexts
+    from deniable.survey.collection import PrivateClassifier, PublicClassifier, ReadableTexts, SyntheticTexts
     from deniable.survey.records import Records
     from deniable.survey.survey import Bench, Way, survey_table
     from deniable.survey.table import Plan, build_table
@@ -116,7 +121,8 @@ def run_compare(
 
     epsilons, text_epsilons = parse_epsilons(collection.epsilons), parse_epsilons(collection.text_epsilons)
     plan = Plan(shadows=need.shadow_models, members=_MEMBERS, rows=need.limit)
-    page.check(source, collection.public, collection.model, *words.list_files())
+    page.check(source, collection.public, collection.model, attacker.watch, *words.list_files())
+    watch = attacker.read_watch()
     roles = Roles(text=collection.column, label=collection.label, person=collection.person)
     rows = read_table(source, table_format, roles).usable()
     for remark in rows.remarks:
@@ -127,26 +133,37 @@ def run_compare(
     setting = _build_setting(table, collection, source, words, table_format)
     shares = (factor * need.max_recovery for factor in _LIMITED_SHARES)
     ways: list[Way] = [TunedWords(share, space) for share in shares if share < 1]
-    if collection.model is not None:
-        make_method = _load_method_maker(collection.model)
+    if collection.model is not None and collection.prompt is None:
+        make_method = _load_method_maker(Path(collection.model))
         ways += [Records(make_method, epsilon) for epsilon in text_epsilons]
+    writer = collection.load_writer(table.classes)
     for epsilon in epsilons:
         ways += [PrivateClassifier(setting, epsilon), SyntheticTexts(setting, epsilon)]
+        if writer is not None and setting.public.texts:
+            ways.append(ReadableTexts(setting, epsilon))
+        if writer is not None:
+            ways.append(ReadableTexts(setting, epsilon, writer, collection.prompt))
     if collection.public_label is not None:
         ways.append(PublicClassifier(setting))
-    bench = Bench(table, plan, space, build_prior(space, None))
+    prior = build_prior(space, None)
+    bench = Bench(table, plan, space, prior, attacker.build(space, prior), watch)
     survey = survey_table(
         bench, ways, limits=Limits(need.max_recovery, need.min_retained), need=need.need, progress=show_passes
     )
     next_command = ""
     if survey.advice.answer == "release":
         chosen = next(one for one in survey.results if one.name == survey.advice.choices[0])
-        next_command = _format_next_command(context, collection, table.classes, chosen)
+        readable = (way.generator for way in ways if isinstance(way, ReadableTexts) and way.name == chosen.name)
+        next_command = _format_next_command(context, collection, table.classes, chosen, next(readable, None))
     page.write(survey, format_command_line(context, "compare"), next_command)
 
 
 def _format_next_command(
-    context: typer.Context, columns: ComparedColumns, classes: Sequence[str], chosen: "Result"
+    context: typer.Context,
+    columns: ComparedColumns,
+    classes: Sequence[str],
+    chosen: "Result",
+    generator: "GeneratorName | None",
 ) -> str:
     """Return the command that makes the recommended release, to be run as it stands.
 
@@ -155,6 +172,7 @@ def _format_next_command(
         columns: of the table.
         classes: their names.
         chosen: the release that is recommended.
+        generator: of its texts; None for the default one.
     """
     from deniable.survey.collection import SyntheticTexts
 
@@ -171,6 +189,10 @@ def _format_next_command(
         words, output = ["synthesize"], "synthetic.csv"
         domain = {} if is_declared else {"--domain": f"{columns.label}={format_list(classes)}"}
         options = labelled | domain | {"--rows": SyntheticTexts.rows}
+        if generator == "language-model":
+            options |= select_given(context, "--model", "--prompt")
+        elif generator is not None:
+            options |= {"--generator": generator}
     elif chosen.kind == "words":
         words, output = ["privatize"], "private"
         options = copied | select_given(context, "--space", "--metric", "--hide")

@@ -13,7 +13,7 @@ from deniable.cli.owner_remarks import warn_of_texts
 from deniable.cli.printed_commands import format_command_line
 from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, Rows, describe_rows, read_public_table, read_table
-from deniable.cli.surveys import PageOptions, SurveySize, parse_epsilons
+from deniable.cli.surveys import PageOptions, ReaderChoice, SurveySize, parse_epsilons
 from deniable.cli.tables import TableOptions
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
@@ -83,6 +83,7 @@ def run_measure(
     words: MeasuredWords,
     sizes: Measurements,
     columns: MeasuredColumns,
+    attacker: ReaderChoice,
     table_format: TableOptions,
     page: PageOptions,
 ) -> None:
@@ -100,7 +101,8 @@ def run_measure(
 
     epsilons = parse_epsilons(words.epsilons)
     plan = Plan(sizes.classifier, shadows=sizes.shadow_models, rows=sizes.limit, seed=sizes.seed)
-    page.check(source, sizes.public_texts, find_entity_file(columns.entities), *words.list_files())
+    page.check(source, sizes.public_texts, find_entity_file(columns.entities), attacker.watch, *words.list_files())
+    watch = attacker.read_watch()
     copied = CopiedColumns(TableLayout(source, (columns.column,)))
     roles = Roles(text=columns.column, label=columns.label, author=columns.author)
     rows = read_table(source, table_format, roles, copied=copied)
@@ -124,9 +126,10 @@ def run_measure(
         table = dataclasses.replace(table, entities=[spans[row] for row in table.rows.tolist()])
     space = words.build()
     prior = words.load_prior(space)
+    reader = attacker.build(space, prior)
     mechanisms = _build_mechanisms(space, words.mechanism, epsilons, prior)
     survey = survey_table(
-        Bench(table, plan, space, prior),
+        Bench(table, plan, space, prior, reader, watch),
         [Words(mechanism, copied.describe()) for mechanism in mechanisms],
         limits=Limits(sizes.max_recovery, sizes.min_retained),
         progress=show_passes,

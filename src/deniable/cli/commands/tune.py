@@ -194,6 +194,7 @@ def run_tune(
 
 def _describe_result(result: "TuningResult", prior: "Prior") -> list[str]:
     """Return what was chosen, and what is known of it."""
+    from deniable.measure.studied_readers import find_studied_reader
     from deniable.words.outcomes import NOT_KNOWN
 
     condition = f"of words, if words follow {prior.name}"
@@ -207,6 +208,14 @@ def _describe_result(result: "TuningResult", prior: "Prior") -> list[str]:
         f"most exposed   {NOT_KNOWN if result.outcomes is None else result.outcomes.describe_exposed()}",
         f"kept           {result.kept_share.format_percent()} {condition}",
     ]
+    studied = find_studied_reader(result.mechanism)
+    if studied is not None:
+        lines.insert(
+            3,
+            f"reader         at epsilon {format_exact(studied.epsilon)}, a reader with a language model who knew the "
+            f"words before{_INDENT}guessed {studied.guessed} % of the words of film reviews, "
+            f"{studied.blind} % without any output",
+        )
     if result.utility is None:
         return lines
     for name, score in (("accuracy", result.utility.accuracy), ("balanced", result.utility.balanced_accuracy)):

@@ -23,7 +23,7 @@ from deniable.core.parallel import compile_loop
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.space.space import PointNumbers, Space
 from deniable.words import WordMechanism
-from deniable.words.laws import ExponentialLaw
+from deniable.words.laws import ExponentialLaw, RingLaw
 from deniable.words.laws.tables import find_guessed_words
 from deniable.words.laws.tabulated import MAX_MATRIX_INPUTS
 
@@ -54,12 +54,23 @@ class WordLikelihood:
     compute_logs: Callable[[PointNumbers, FloatArray], FloatArray]
     is_exact: bool
 
+    def compute_columns(self, outputs: PointNumbers) -> npt.NDArray[np.float32]:
+        """Return ln P(y|w) (k, number of points) of outputs (k,), up to a number of y's own."""
+        columns = np.empty((len(outputs), self.space.point_count), dtype=np.float32)
+
+        def write_block(first: int, distances: FloatArray) -> None:
+            block = slice(first, first + len(distances))
+            columns[block] = self.compute_logs(outputs[block], distances)
+
+        self.space.map_row_blocks(write_block, outputs)
+        return columns
+
 
 def build_likelihood(mechanism: WordMechanism, prior: FloatArray, *, seed: int = 0) -> WordLikelihood:
     """Return the likelihood that an attacker who knows the mechanism uses.
 
-    It is the exact law in the exponential family, and in spaces of at most 3,000 points wherever a law is known; else
-    a surrogate fitted to the attacker's own draws.
+    It is the exact law in the exponential family, on graphs too, and in spaces of at most 3,000 points wherever a law
+    is known; else a surrogate fitted to the attacker's own draws.
 
     Args:
         mechanism: the mechanism, known to the attacker with all its parameters.
@@ -67,7 +78,7 @@ def build_likelihood(mechanism: WordMechanism, prior: FloatArray, *, seed: int =
         seed: public; those draws follow from it.
     """
     space, law = mechanism.space, mechanism.law
-    if isinstance(law, ExponentialLaw):
+    if isinstance(law, ExponentialLaw | RingLaw):
         exponential = SurrogateLikelihood(law.kernel.scale, 1, 0.0, law.kernel.cutoff)
         log_normalisers = law.log_normalisers
 
