@@ -164,6 +164,14 @@ ZOOS: dict[str, Registry[tuple["ZooEntry", ...]]] = {
             "noise": "deniable.published.trainers.noise:ENTRIES",
         },
     ),
+    "samplers": Registry(
+        "zoo.samplers",
+        {
+            "prediction": "deniable.published.samplers.prediction:ENTRIES",
+            "fusion": "deniable.published.samplers.fusion:ENTRIES",
+            "rewriting": "deniable.published.samplers.rewriting:ENTRIES",
+        },
+    ),
 }
 """Claims that are known to be false, each with its evidence, and correct ones: entries by what they have in common."""
 

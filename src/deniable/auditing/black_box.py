@@ -6,9 +6,7 @@ Running a mechanism under audit: calls that are counted, timed and checked.
 import contextlib
 import copy
 import dataclasses
-import io
 import math
-import threading
 import time
 from collections.abc import Callable, Sequence
 from typing import Any, Literal, get_args
@@ -20,9 +18,10 @@ from deniable.auditing import bounds
 from deniable.auditing.attacker_selection import FittedAttacker, choose_attacker, score_trials
 from deniable.auditing.attackers import ATTACKERS
 from deniable.auditing.games import Claim, Game, Score, Trials, build_game, make_coins, state_guarantee
-from deniable.auditing.outputs import Outputs, abbreviate, choose_grid_exponent, parse_outputs
+from deniable.auditing.outputs import Outputs, abbreviate, choose_grid_exponent, parse_outputs, refuse_printing
 from deniable.core.arrays import IntArray
 from deniable.core.errors import (
+    DeniableError,
     InputError,
     check_count,
     check_positive,
@@ -75,17 +74,8 @@ class SamplerRunner:
             OutOfTimeError: the budget of seconds is spent.
         """
         inputs = [self.inputs[number] for number in numbers]
-        printed = io.StringIO()
-        # Standard output belongs to the whole process: only its main thread can lend it.
-        in_main_thread = threading.current_thread() is threading.main_thread()
-        with contextlib.redirect_stdout(printed) if in_main_thread else contextlib.nullcontext():
+        with refuse_printing("The sampler"):
             raw_outputs = self._call_batch(inputs) if self.batched else self._call_each(inputs)
-        if printed.closed or printed.getvalue():
-            shown = "closed standard output" if printed.closed else f"printed {abbreviate(printed.getvalue())}"
-            raise InputError(
-                f"The sampler {shown}: what is printed is an output that an audit of returned values would miss. "
-                "Return it, or silence it."
-            )
         outputs = parse_outputs(raw_outputs, self.columns)
         if outputs.is_textual:
             self.columns = outputs.values.shape[1]
@@ -116,7 +106,7 @@ class SamplerRunner:
     def _call_sampler(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
         try:
             # A copy each way: some samplers write into their input, or return the same array every time.
-            return _copy(self.sampler(_copy(argument)))
+            return copy_value(self.sampler(copy_value(argument)))
         except InputError:
             raise
         except BaseException as error:  # SystemExit too: a sampler does not end an audit
@@ -139,7 +129,19 @@ def describe_error(error: BaseException) -> str:
     return shorten_text(repr(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__))
 
 
-def _copy(value: Any) -> Any:  # noqa: ANN401 - an input or an output
+def call_user_function(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401 - whatever it returns
+    """What a user's function returns; what it raises is one line."""
+    try:
+        return function()
+    except DeniableError:
+        raise
+    except BaseException as error:  # SystemExit too: it does not end an audit
+        if is_interruption(error):
+            raise
+        raise InputError(f"{description} raised {describe_error(error)}: run it alone to mend it.") from error
+
+
+def copy_value(value: Any) -> Any:  # noqa: ANN401 - an input or an output
     """A copy, or the value itself where it cannot be copied: such outputs are refused."""
     with contextlib.suppress(Exception):
         if isinstance(value, (np.ndarray, list, tuple, dict)):

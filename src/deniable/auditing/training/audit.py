@@ -18,6 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
+from deniable.auditing.black_box import call_user_function
 from deniable.auditing.games import CLAIM_SOURCE, Claim, NoiseKind, make_coins
 from deniable.auditing.training.bounds import judge_scores, plan_guesses
 from deniable.auditing.training.observation import (
@@ -25,7 +26,6 @@ from deniable.auditing.training.observation import (
     MAX_SEED,
     NeighbourPair,
     TrainFunction,
-    call_user_function,
     observe_training,
 )
 from deniable.auditing.training.worst_case import PairTrainer, judge_worst_case

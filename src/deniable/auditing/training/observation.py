@@ -18,14 +18,12 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.accounting.training import TrainingPlan
-from deniable.auditing.black_box import describe_error
+from deniable.auditing.black_box import call_user_function, describe_error
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import (
-    DeniableError,
     InputError,
     check_number_within,
     check_positive,
-    is_interruption,
     make_parameter_error,
 )
 
@@ -162,18 +160,6 @@ def _run_to_the_end(outcome: Any) -> tuple[list[Any], Any]:  # noqa: ANN401 - wh
             items.append(next(outcome))
         except StopIteration as end:
             return items, end.value
-
-
-def call_user_function(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401 - whatever it returns
-    """What a user's function returns; what it raises is one line."""
-    try:
-        return function()
-    except DeniableError:
-        raise
-    except BaseException as error:  # SystemExit too: training does not end an audit
-        if is_interruption(error):
-            raise
-        raise InputError(f"{description} raised {describe_error(error)}: run it alone to mend it.") from error
 
 
 def _copy(records: Sequence[Any]) -> list[Any]:

@@ -3,6 +3,7 @@
 from deniable.cli.commandline import add_command, make_group
 from deniable.cli.commands.audit.callable import run_audit_callable
 from deniable.cli.commands.audit.command import run_audit_command
+from deniable.cli.commands.audit.lm import run_audit_lm
 from deniable.cli.commands.audit.mechanism import run_audit_mechanism
 from deniable.cli.commands.audit.outputs import run_audit_outputs
 from deniable.cli.commands.audit.training import run_audit_training
@@ -14,4 +15,5 @@ add_command(group, "callable", run_audit_callable)
 add_command(group, "command", run_audit_command)
 add_command(group, "outputs", run_audit_outputs)
 add_command(group, "training", run_audit_training)
+add_command(group, "lm", run_audit_lm)
 add_command(group, "zoo", run_audit_zoo)

@@ -187,7 +187,7 @@ def _load_source(target: str, name: str, source: str | None) -> list[Any]:
     if source is not None and not _MEMBER.fullmatch(source):
         return read_values(source, name)
     member = f"{target.partition(':')[0]}:{name}" if source is None else source
-    from deniable.auditing.training.observation import call_user_function
+    from deniable.auditing.black_box import call_user_function
 
     values = import_member(member)
     if values is None:

@@ -1,4 +1,4 @@
-"""``deniable audit zoo``: broken mechanisms or trainers and correct ones, each audited by computation and samples."""
+"""``deniable audit zoo``: what makes broken claims, and what keeps its own, audited by computation and samples."""
 
 import dataclasses
 import importlib.util
@@ -32,8 +32,8 @@ _COLUMN_TITLES = (
 
 def run_audit_zoo(
     zoo: Annotated[
-        Literal["mechanisms", "trainers"],
-        typer.Argument(metavar="ZOO", help="Collection to audit: mechanisms or trainers."),
+        Literal["mechanisms", "trainers", "samplers"],
+        typer.Argument(metavar="ZOO", help="Collection to audit: mechanisms, trainers or samplers."),
     ] = "mechanisms",
     *,
     seed: Annotated[
@@ -46,7 +46,7 @@ def run_audit_zoo(
     ] = 0,
     as_json: JsonOption = False,
 ) -> None:
-    """Audit a collection of broken mechanisms or trainers, and print what each audit finds.
+    """Audit a collection of broken mechanisms, trainers or samplers, and print what each audit finds.
 
     Correct ones are audited too, as controls. Exits with 1 if a verdict is not as expected.
     """
@@ -128,6 +128,6 @@ def _format_bound(verdict: "Verdict") -> str:
     """Return the exact epsilon, or the lower bound where there is none, or the theorem's; "-" where none is known."""
     if verdict.status == "undecided":
         return "-"
-    is_bound = verdict.samples or verdict.status == "refuted"
+    is_bound = verdict.samples or verdict.status == "refuted" or math.isinf(verdict.epsilon)
     value = verdict.lower_bound if is_bound else verdict.epsilon
     return "infinite" if math.isinf(value) else (format_lower if is_bound else format_upper)(value, 4)
