@@ -8,8 +8,10 @@ from studies import (
     dptext,
     frontier,
     gumbel_deniability,
+    language_model_attacker,
     metrics,
     persons_imdb,
+    readable_texts,
     robust,
     sanity_check,
     tem_utility,
@@ -25,12 +27,14 @@ STUDIES: dict[str, Study] = {
         tem_utility.STUDY,
         frontier.STUDY,
         metrics.STUDY,
+        language_model_attacker.STUDY,
         dpal_audit.STUDY,
         dpal.STUDY,
         dptext.STUDY,
         adept_atis.STUDY,
         robust.STUDY,
         persons_imdb.STUDY,
+        readable_texts.STUDY,
     )
 }
 """The registry: a new study is one file and one entry here."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NoReturn
 
 from deniable.core.errors import DeniableError, InputError
-from studies import STUDIES
+from studies import STUDIES, papers
 from studies.page import DOCS, RESULTS, check_page, write_page
 from studies.runner import find_unfinished, run_study
 from studies.study import Study
@@ -33,8 +33,8 @@ def _build_parser() -> _Parser:
     run.add_argument("--output", type=Path, metavar="DIR", help="Folder for the rows. [default: studies/results]")
     run.add_argument("--force", action="store_true", help="Overwrite rows that exist; drop an unfinished run.")
     page = commands.add_parser("page", help="Write page and figure of a study from its rows.")
-    page.add_argument("name", metavar="NAME", nargs="?", help="A study.")
-    page.add_argument("--all", action="store_true", dest="is_all", help="All studies.")
+    page.add_argument("name", metavar="NAME", nargs="?", help=f"A study, or {papers.NAME}, the map of the papers.")
+    page.add_argument("--all", action="store_true", dest="is_all", help="All studies, and the map.")
     page.add_argument("--check", action="store_true", help="Write nothing; exit 1 if one is not up to date.")
     page.add_argument("--results", type=Path, metavar="DIR", default=RESULTS, help="Folder with the rows.")
     page.add_argument("--output", type=Path, metavar="DIR", default=DOCS, help="Folder for pages and figures.")
@@ -74,7 +74,12 @@ def _build_pages(given: argparse.Namespace) -> int:
     if given.is_all == (given.name is not None):
         raise InputError("Name one study, or all of them with --all.")
     problems = []
-    for study in find_with_rows(given.results) if given.is_all else [find_study(given.name)]:
+    if given.is_all or given.name == papers.NAME:
+        if given.check:
+            problems += papers.check_map(given.results, given.output)
+        else:
+            _tell(str(papers.write_map(given.results, given.output)))
+    for study in _choose_studies(given):
         if given.check:
             problems += check_page(study, given.results, given.output)
         else:
@@ -83,6 +88,12 @@ def _build_pages(given: argparse.Namespace) -> int:
     for problem in problems:
         sys.stderr.write(f"{problem}\n")
     return 1 if problems else 0
+
+
+def _choose_studies(given: argparse.Namespace) -> list[Study]:
+    if given.is_all:
+        return find_with_rows(given.results)
+    return [] if given.name == papers.NAME else [find_study(given.name)]
 
 
 def find_with_rows(results: Path) -> list[Study]:

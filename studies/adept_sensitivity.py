@@ -150,6 +150,7 @@ STUDY = Study(
             "The sensitivity of the clip is 2C sqrt(n), not 2C (Theorem 5.1).",
             at(CLIP, metric="sensitivity found"),
             near(at(metric="sensitivity"), 1e-6),
+            is_universal=True,
         ),
         Statement(
             "At usual dimensions, 32 to 1024, the sensitivity is at least 6 times and up to 32 times as claimed "

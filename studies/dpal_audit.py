@@ -344,7 +344,7 @@ STUDY = Study(
     name="dpal-audit",
     title="DPAL, audited",
     citation="NhatHai Phan and others (2020), *Differential Privacy in Adversarial Learning with Provable Robustness*, "
-    "under review at ICLR, Algorithm 1, Lemmas 2 to 4, Theorems 1, 3 and 4.",
+    "under review at ICLR, Algorithm 1, Lemmas 3 and 4, Theorems 1, 3 and 4.",
     question="DPAL trains models that are said to be private, robust and accurate at once, at a total epsilon of 0.2. "
     "What does its noise hide of the training images and labels?",
     picture="Ten digits; the noise that DPAL calls private, in which nothing can be seen; the same ten digits, "
@@ -374,28 +374,33 @@ STUDY = Study(
             "The perturbed images are (eps1/gamma_x)-private (Lemma 3).",
             at(IMAGES, metric="epsilon at least"),
             CLAIMED,
+            is_universal=True,
         ),
         Statement(
             "A batch of perturbed images is private, and what is computed of it is post-processing (Theorem 4).",
             at(BATCH, metric="epsilon at least"),
             CLAIMED,
             also=((at(BATCH, metric="images recovered"), near(0)),),
+            is_universal=True,
         ),
         Statement(
             "Noise of scale Delta_R / (eps1 m) gives the claimed epsilon, by a sensitivity of 1 (proof of Lemma 3).",
             at(LAW, metric="sensitivity"),
             near(1),
             also=((at(LAW, metric="epsilon"), near(at(metric="epsilon claimed"))),),
+            is_universal=True,
         ),
         Statement(
             "Optimising Eq. 7 is (eps1/gamma_x + eps1)-private in theta1 (Theorem 1).",
             at((LAYER, COARSE), metric="epsilon at least"),
             CLAIMED,
+            is_universal=True,
         ),
         Statement(
             "Labels are eps2-private (Lemma 4, Theorem 3).",
             at(LABELS, metric="epsilon at least"),
             CLAIMED,
+            is_universal=True,
         ),
         Statement(
             "Utility is high under a tight privacy budget (section 4: 82.7 % under attack at epsilon 0.2).",

@@ -355,6 +355,7 @@ STUDY = Study(
             at(TRANSFORM, metric="missing"),
             near(0.5, 0.002),
             also=((at(TRANSFORM, metric="negative draws"), near(0)),),
+            is_universal=True,
         ),
         Statement(
             "Whether NaN is replaced by zero or drawn again, no negative value is obtained (Habernal 2022, Section "
@@ -366,6 +367,7 @@ STUDY = Study(
             "DPText is not differentially private, its loss is infinite (Habernal 2022, Theorem 3.2).",
             at(name_curves(*PUBLISHED), metric="epsilon by law", label="as published"),
             infinite(),
+            is_universal=True,
         ),
         Statement(
             "Results of DPText look too good to be true for such low epsilon (Habernal 2022, Section 1).",
@@ -389,6 +391,7 @@ STUDY = Study(
             at(WITH, 1.0, "text found"),
             below(at(metric="text found permitted")),
             also=((at(WITH, metric="proved", label="as published, with adversary"), near(1)),),
+            is_universal=True,
         ),
         Statement(
             "The representation does not contain private information (Beigi et al. 2019, abstract).",
@@ -400,6 +403,7 @@ STUDY = Study(
                     near(at(BLIND), 0.01),
                 ),
             ),
+            is_universal=True,
         ),
         Statement(
             "It retains high utility for the given task (Beigi et al. 2019, abstract).",

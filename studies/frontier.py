@@ -192,33 +192,37 @@ STUDY = Study(
             at("tem", metric="accuracy at claim"),
             above(at(LAPLACE), ALIKE),
         ),
+    ),
+    questions=(
         Statement(
-            "TEM adds less noise where words are dense, and so gives better utility (Carvalho et al. 2021, 4.1).",
+            "At the same attacker's success TEM gives more utility than multivariate Laplace. (Carvalho et al. 2021, "
+            "4.1, say that it adds less noise where words are dense; this study says nothing of noise by density.)",
             at("tem", metric="accuracy at success"),
             above(at(LAPLACE), ALIKE),
         ),
         Statement(
-            "Truncated Gumbel preserves meaning better than multivariate Laplace (Xu et al. 2021, contributions).",
+            "At the same attacker's success truncated Gumbel gives more utility than multivariate Laplace, since it is "
+            "said to preserve meaning better (Xu et al. 2021, contributions).",
             at("truncated-gumbel", metric="accuracy at success"),
             above(at(LAPLACE), ALIKE),
         ),
         Statement(
-            "Expected here: at the epsilon of each mechanism's own theorem calibrated gives more than TEM.",
+            "At the epsilon of each mechanism's own theorem calibrated gives more than TEM.",
             at("calibrated", (2.0, 2.5, 3.0), "accuracy at claim"),
             above(at("tem"), ALIKE),
         ),
         Statement(
-            "Expected here: at the epsilon that is computed the two, one family of laws, are alike within 2 points.",
+            "At the epsilon that is computed the two, one family of laws, are alike within 2 points.",
             at("calibrated", metric="accuracy at proof"),
             near(at("tem"), ALIKE),
         ),
         Statement(
-            "Expected here: at the epsilon that is computed tight gives more than calibrated.",
+            "At the epsilon that is computed tight gives more than calibrated.",
             at("tight", metric="accuracy at proof"),
             above(at("calibrated"), ALIKE),
         ),
         Statement(
-            "Expected here: at the same attacker's success tight and calibrated are alike, within 2 points.",
+            "At the same attacker's success tight and calibrated are alike, within 2 points.",
             at("tight", metric="accuracy at success"),
             near(at("calibrated"), ALIKE),
         ),

@@ -12,7 +12,7 @@ from deniable.space.metrics import Metric
 from deniable.words.outcomes import Outcomes
 from studies.metric_graphs import store_path_lengths, store_step_counts
 from studies.metric_laws import LawFamily, StepLaw, Target, WordLaw, draw_words, find_laws, store_distances
-from studies.metric_reader import LanguageModel, Reading, is_model_installed
+from studies.metric_reader import Reading, expect_words, is_model_installed, make_reader
 from studies.metric_texts import (
     Outcome,
     estimate_accuracy,
@@ -179,10 +179,10 @@ def load_reading(context: Context) -> Reading:
     """Return the beginnings of reviews, and what the model expects of each word; once in a run."""
 
     def read() -> Reading:
-        model = LanguageModel(build_space(context, "open", EUCLIDEAN))
+        reader = make_reader(build_space(context, "open", EUCLIDEAN))
         corpus = load_corpora(context, "open")["TE1"].head(context.sizes.read)
         texts = [text[: context.sizes.read_words] for text in split_texts(*corpus.original()) if len(text)]
-        return Reading(texts, [model.predict(text) for text in texts])
+        return Reading(texts, [expect_words(reader, text) for text in texts])
 
     return context.share("reading", read)
 

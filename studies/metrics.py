@@ -178,7 +178,7 @@ STUDY = Study(
         "read, equal accuracy": Metric("all words", ".1%"),
         **{f"read, {band}, equal accuracy": Metric(band, ".1%") for band in BANDS},
     },
-    statements=(
+    questions=(
         compare(
             "Steps: the most exposed word stays less often than under the Euclidean metric.",
             "unchanged, most exposed",

@@ -10,7 +10,7 @@ from jinja2 import Environment, FileSystemLoader, StrictUndefined, TemplateError
 from deniable.core.errors import InputError
 from studies.plotter import describe_figure, draw_figure, find_difference
 from studies.rows import Results, Row, Selection, find_row, read_results
-from studies.study import Expectation, Metric, Study, Table
+from studies.study import Expectation, Metric, Statement, Study, Table
 
 ROOM = Path(__file__).parent
 RESULTS, FINDINGS = ROOM / "results", ROOM / "findings"
@@ -63,7 +63,8 @@ def build_page(study: Study, results: Results, findings: str) -> str:
         study=study,
         head=head.strip(),
         tail=tail.strip(),
-        statements=_build_statements(study, results.rows),
+        statements=_build_statements(study, study.statements, "the paper says", results.rows),
+        questions=_build_statements(study, study.questions, "asked here", results.rows),
         tables=tables,
         facts=results.facts,
     )
@@ -78,13 +79,7 @@ def quote_numbers(study: Study, results: Results, text: str) -> str:
     """
 
     def at(curve: str, metric: str, x: float | None = None) -> Quote:
-        row = find_row(results.rows, curve, x, metric)
-        if row is None:
-            raise InputError(f"{study.name}: {curve!r} at {x} has no measured {metric!r}: correct the reference.")
-        show = study.metrics[metric]
-        low, high = row.interval
-        interval = f"{show.show(row.value)} ({show.show_number(low)} to {show.show_number(high)})"
-        return Quote(show.show(low), show.show(high), f"{row.n:,}", interval, show.show(row.value))
+        return quote_row(study, results, curve, metric, x)
 
     def over(curves: str, metric: str) -> dict[str, str]:
         rows = [row for row in results.rows if row.metric == metric and fnmatchcase(row.curve, curves)]
@@ -95,10 +90,34 @@ def quote_numbers(study: Study, results: Results, text: str) -> str:
         return {"max": show(max(values)), "min": show(min(values)), **totals}
 
     numbers = {name: f"{fact:,.0f}" if isinstance(fact, int | float) else fact for name, fact in results.facts.items()}
+    return render_template(study.name, text, **numbers, at=at, over=over)
+
+
+def quote_row(study: Study, results: Results, curve: str, metric: str, x: float | None = None) -> Quote:
+    """Return one row as it is quoted.
+
+    Raises:
+        InputError: it was not measured.
+    """
+    row = find_row(results.rows, curve, x, metric)
+    if row is None:
+        raise InputError(f"{study.name}: {curve!r} at {x} has no measured {metric!r}: correct the reference.")
+    show = study.metrics[metric]
+    low, high = row.interval
+    interval = f"{show.show(row.value)} ({show.show_number(low)} to {show.show_number(high)})"
+    return Quote(show.show(low), show.show(high), f"{row.n:,}", interval, show.show(row.value))
+
+
+def render_template(owner: str, text: str, **names: object) -> str:
+    """Return a text with what it quotes.
+
+    Raises:
+        InputError: it quotes what is not there.
+    """
     try:
-        return _ENVIRONMENT.from_string(text).render(numbers, at=at, over=over)
+        return _ENVIRONMENT.from_string(text).render(names)
     except TemplateError as error:
-        raise InputError(f"{study.name}: {error.message}: correct the reference.") from None
+        raise InputError(f"{owner}: {error.message}: correct the reference.") from None
 
 
 def _format_table(head: Sequence[str], lines: Sequence[Sequence[str]], texts: int) -> str:
@@ -108,16 +127,18 @@ def _format_table(head: Sequence[str], lines: Sequence[Sequence[str]], texts: in
     return "\n".join(f"| {' | '.join(line)} |" for line in escaped)
 
 
-def _build_statements(study: Study, rows: Sequence[Row]) -> str:
-    """Return the statements with their outcomes, and a line for everything that they were compared with."""
+def _build_statements(study: Study, statements: Sequence[Statement], title: str, rows: Sequence[Row]) -> str:
+    """Return statements with their outcomes, and a line for everything that they were compared with; empty for none."""
+    if not statements:
+        return ""
     everything, lines = (*rows, *study.published), []
-    for statement in study.statements:
+    for statement in statements:
         first: tuple[str, str] = statement.text, statement.judge(everything)
         compared = [line for check in statement.checks for line in _compare_rows(study, *check, everything)]
         for line in compared or [("", "", "", "", "")]:
             lines.append((*first, *line))
             first = ("", "")
-    head = ("the paper says", "outcome", "measured", "expected", "here", "from", "to")
+    head = (title, "outcome", "measured", "expected", "here", "from", "to")
     used = len(head) if any(line[-1] for line in lines) else len(head) - len(_ENDS)
     return _format_table(head[:used], [line[:used] for line in lines], 3)
 

@@ -270,7 +270,7 @@ STUDY = Study(
         "gain left": Metric("gain over a blind guess left", ".2f"),
         "epsilon of a record": Metric("epsilon of a record", ".3g"),
     },
-    statements=(
+    questions=(
         state("Target: 25,000 records at epsilon 1, 85.5 %.", name_records(COUNTS[0]), 1, 0.855),
         state("Target: 25,000 records at epsilon 4, 87 %.", name_records(COUNTS[0]), 4, 0.87),
         state("Target: 25,000 records at epsilon 8, 87.5 %.", name_records(COUNTS[0]), 8, 0.875),

@@ -281,6 +281,7 @@ def state_all(name: str) -> Iterator[Statement]:
         f"{data_set.title}: truncated Gumbel is epsilon-metric-DP wherever it is defined (Theorem 1).",
         at(name_curve(name, GUMBEL), metric="refuted"),
         near(0),
+        is_universal=True,
     )
 
 
@@ -301,6 +302,7 @@ def state_order(where: str, curve: str, table: Published) -> Iterator[Statement]
         at(curve, ahead, metric),
         above(HALF),
         ((at(curve, others, metric), below(HALF)),) if others else (),
+        is_universal=bool(limit),
     )
 
 

@@ -1,7 +1,7 @@
 """What a study is: a published figure as a declaration, which runner, plotter and page carry out."""
 
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 
 from studies.rows import Row, Selection
 
-Outcome = Literal["agrees", "agrees in part", "does not agree", "not measured"]
+Outcome = Literal["agrees", "agrees in part", "undecided", "does not agree", "not measured"]
 _MAXIMUM_DECIMALS = 7
 _SIGNS = {"near": "=", "above": ">", "below": "<"}
 
@@ -75,23 +75,25 @@ class Expectation:
     margin: float = 0.0
 
     def judge(self, row: Row, rows: Sequence[Row]) -> Outcome:
-        """Return whether a row is as expected with its whole interval, or only as a number."""
+        """Return whether a row's whole interval is as expected, or is not, or lies across the border.
+
+        With a tolerance, `near`, the number decides, and is undecided where it misses but the intervals touch.
+        """
         target = self._find_target(row, rows)
         if target is None:
             return "not measured"
         (low, high), (least, greatest) = row.interval, target.interval
         match self.kind:
             case "near":
-                is_near = row.value == target.value or abs(row.value - target.value) <= self.margin
-                is_touching = low - self.margin <= greatest and least <= high + self.margin
-                return "agrees" if is_near else "agrees in part" if is_touching else "does not agree"
+                is_as_expected = row.value == target.value or abs(row.value - target.value) <= self.margin
+                is_possible = low - self.margin <= greatest and least <= high + self.margin
             case "above":
-                whole, number = low > greatest + self.margin, row.value > target.value + self.margin
+                is_as_expected, is_possible = low > greatest + self.margin, high > least + self.margin
             case "below":
-                whole, number = high < least - self.margin, row.value < target.value - self.margin
+                is_as_expected, is_possible = high < least - self.margin, low < greatest - self.margin
             case "between":
-                whole, number = least <= low and high <= self.margin, least <= row.value <= self.margin
-        return "agrees" if whole else "agrees in part" if number else "does not agree"
+                is_as_expected, is_possible = least <= low and high <= self.margin, low <= self.margin and least <= high
+        return "agrees" if is_as_expected else "undecided" if is_possible else "does not agree"
 
     def _find_target(self, row: Row, rows: Sequence[Row]) -> Row | None:
         if not isinstance(self.target, Selection):
@@ -158,7 +160,8 @@ class Statement:
         selection: rows that it speaks of.
         expectation: what they must be like.
         also: further rows and expectations; the statement agrees where all of them do.
-        is_universal: whether it claims something of every case, so that one row against it is enough.
+        is_universal: whether it claims something of every case, as a theorem, a guarantee or "only" does, so that one
+            row against it is enough.
     """
 
     text: str
@@ -172,22 +175,33 @@ class Statement:
         """All rows with their expectations."""
         return ((self.selection, self.expectation), *self.also)
 
+    def judge_rows(self, rows: Sequence[Row]) -> list[Outcome]:
+        """Return the outcome of each row that the statement speaks of and that was measured."""
+        outcomes = (
+            expectation.judge(row, rows) for selection, expectation in self.checks for row in selection.select(rows)
+        )
+        return [outcome for outcome in outcomes if outcome != "not measured"]
+
     def judge(self, rows: Sequence[Row]) -> Outcome:
         """Return the outcome over all rows that the statement speaks of."""
-        outcomes = [
-            expectation.judge(row, rows) for selection, expectation in self.checks for row in selection.select(rows)
-        ]
-        if self.is_universal and "does not agree" in outcomes:
-            return "does not agree"
-        return combine_outcomes(outcomes)
+        return combine_outcomes(self.judge_rows(rows), is_universal=self.is_universal)
 
 
-def combine_outcomes(outcomes: Iterable[Outcome]) -> Outcome:
-    """Return one outcome for many: they agree where all do, and in part where some do, or some in part."""
-    seen = set(outcomes) - {"not measured"}
+def combine_outcomes(outcomes: Collection[Outcome], *, is_universal: bool = False) -> Outcome:
+    """Return one outcome for many.
+
+    They agree where all do. A universal statement falls with one that does not agree. Any other agrees in part where
+    at least one agrees, so that "in part" never stands beside a count of none. Where none agrees it does not, unless
+    all that were measured are undecided.
+    """
+    seen = set(outcomes)
     if not seen:
         return "not measured"
-    return seen.pop() if len(seen) == 1 else "agrees in part"
+    if seen == {"agrees"}:
+        return "agrees"
+    if "agrees" in seen and not is_universal:
+        return "agrees in part"
+    return "does not agree" if "does not agree" in seen else "undecided"
 
 
 @dataclass(frozen=True)
@@ -327,8 +341,9 @@ class Study:
         paint: from the context of the run to a picture (h, w) of grey levels, kept beside the rows as NAME.png.
         curves: title of each curve, in the order of legends and tables.
         metrics: how each metric is shown.
-        statements: of the paper.
         panels: of the figure.
+        statements: of the paper, judged by what the paper says.
+        questions: statements whose bar is this study's own, since no paper gives one.
         tables: of the page, besides that of statements.
         keys: entries of the legend for styles that several curves share, such as ``Line("", "", "--", label="...")``.
         published: numbers of the paper, for panels and statements.
@@ -348,8 +363,9 @@ class Study:
     measure: Callable[..., Iterable[Row]]
     curves: Mapping[str, str]
     metrics: Mapping[str, Metric]
-    statements: tuple[Statement, ...]
     panels: tuple[Panel, ...]
+    statements: tuple[Statement, ...] = ()
+    questions: tuple[Statement, ...] = ()
     tables: tuple[Table, ...] = ()
     derive: Callable[[Sequence[Row]], Iterable[Row]] | None = None
     paint: Callable[..., npt.NDArray[np.uint8]] | None = None
@@ -359,6 +375,11 @@ class Study:
     packages: tuple[str, ...] = ()
     is_parallel: bool = False
     columns: int = 2
+
+    @property
+    def everything_judged(self) -> tuple[Statement, ...]:
+        """Statements and questions."""
+        return (*self.statements, *self.questions)
 
     @property
     def stem(self) -> str:

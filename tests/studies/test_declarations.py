@@ -17,8 +17,10 @@ from studies import (
     dptext,
     frontier,
     gumbel_deniability,
+    language_model_attacker,
     metrics,
     persons_imdb,
+    readable_texts,
     robust,
     sanity_check,
     tem_utility,
@@ -30,6 +32,7 @@ from studies.reviews import LAPLACE, ORIGINAL
 from studies.rows import Row, find_row, rows_of
 from studies.runner import Context, measure_cells, run_study
 from studies.study import Grid
+from tests.small_llama import require_package
 
 # Loaded here, so that it is kept to one thread: more of them only wait for each other.
 pytest.importorskip("torch")
@@ -110,6 +113,10 @@ TINY = {
         metrics.build_cells((*metrics.RIVALS, "steps", "steps-8-4"), ("steps", "nearest", "euclidean")),
         metrics.Sizes(words=300, reviews=20, read=0),
     ),
+    "language-model-attacker": Grid(
+        language_model_attacker.build_cells(((language_model_attacker.IMDB, language_model_attacker.STEPS),)),
+        language_model_attacker.Sizes(words=300, texts=2, length=4, around=2, beam=2, learned=10),
+    ),
     "dpal-audit": Grid(
         dpal_audit.STUDY.full.cells,
         dpal_audit.Sizes(
@@ -183,6 +190,7 @@ TINY = {
         ),
         persons_imdb.Sizes(trials=2, rows=30),
     ),
+    "readable-texts": readable_texts.STUDY.quick,
 }
 """Study -> a small grid."""
 
@@ -204,6 +212,8 @@ def test_every_study_is_tried():
 def test_rows_make_page_and_figure(name, study_data, tmp_path):
     """The rows of any grid give a page and a picture; every row has a metric, every outcome is one."""
     study = STUDIES[name]
+    for package in study.packages:
+        require_package(package)
     results = run_study(study, tmp_path, seed=3, data=study_data, grid=TINY[name])
     facts = {"seed": 3, "version": "0", "seconds": 1.0, "machine": "none"}
     text = build_page(study, dataclasses.replace(results, facts=facts), "1. Nothing.\n")
@@ -284,7 +294,7 @@ def test_what_is_known_of_each_mechanism(study_data):
 def judge_made_up(name, rows):
     """Return the outcomes of a study's statements on made-up rows, by the first words of each."""
     everything = (*rows, *STUDIES[name].published)
-    return [statement.judge(everything) for statement in STUDIES[name].statements]
+    return [statement.judge(everything) for statement in STUDIES[name].everything_judged]
 
 
 @pytest.mark.deep
@@ -340,7 +350,7 @@ def test_statements_on_dptext():
     """Whether the city stays hidden is decided against whoever guesses blindly."""
     hidden = dptext.WITH[0]
     blind = [Row(dptext.BLIND, None, metric, 0.55) for metric in ("city named", "city named, texts listed")]
-    for shares, outcome in (((0.55, 0.55), "agrees"), ((0.55, 1.0), "agrees in part"), ((0.9, 1.0), "does not agree")):
+    for shares, outcome in (((0.55, 0.55), "agrees"), ((0.55, 1.0), "does not agree"), ((0.9, 1.0), "does not agree")):
         rows = [
             Row(hidden, 1.0, metric, share)
             for metric, share in zip(("city named", "city named, texts listed"), shares, strict=True)
@@ -399,8 +409,7 @@ def test_statements_on_adept():
         assert (judged[3], judged[4]) == outcomes
     words = [Row(adept_atis.BLIND, None, "words, guess", 0.2), Row(adept_atis.PUBLISHED, 1000.0, "words, guess", 0.6)]
     reached = Row(adept_atis.BLIND, None, "reached", 0.01)
-    assert judge_made_up("adept-atis", words)[5] == "agrees"
-    assert judge_made_up("adept-atis", [*words, reached])[5] == "agrees in part"
+    assert judge_made_up("adept-atis", [*words, reached])[-2:] == ["does not agree", "agrees"]
 
 
 def test_accuracies_between_points():
@@ -553,8 +562,8 @@ def test_statements_on_robust_training():
     order = "IMDB, Table 3, multivariate Laplace: it outperforms IBP under attack only when epsilon > 150"
     for early, late, outcome in (
         ((0.1, 0.3), (0.7, 0.9), "agrees"),
-        ((0.6, 0.8), (0.7, 0.9), "agrees in part"),
-        ((0.4, 0.7), (0.45, 0.8), "agrees in part"),
+        ((0.6, 0.8), (0.7, 0.9), "does not agree"),
+        ((0.4, 0.7), (0.45, 0.8), "undecided"),
         ((0.6, 0.8), (0.1, 0.3), "does not agree"),
     ):
         shares = [

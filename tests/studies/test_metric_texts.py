@@ -5,7 +5,7 @@ import pytest
 
 import deniable as dn
 from studies.metric_laws import StepLaw
-from studies.metric_reader import LanguageModel, Reading, is_model_installed
+from studies.metric_reader import Reading, expect_words, is_model_installed, make_reader
 from studies.metric_texts import Outcome, estimate_accuracy, find_hidden_words, place_vectors, split_texts
 from studies.reviews import Corpus
 
@@ -83,10 +83,10 @@ def test_reader_knows_language_and_release():
 def test_model_expects_words_that_fit():
     """A word that fits is expected sooner than one that does not; one word of a text is not seen before its place."""
     space = dn.Space.glove(20_000, hide=())
-    model, words = LanguageModel(space), space.split_words("this is one of the best movies i have ever seen")[1::2]
+    reader, words = make_reader(space), space.split_words("this is one of the best movies i have ever seen")[1::2]
     numbers = np.array([space.index_of(word) for word in words])
-    rows = model.predict(numbers)
+    rows = expect_words(reader, numbers)
     assert rows.shape == (len(words), len(space))
     assert np.exp(rows.astype(float)).sum(axis=1).max() <= 1.01
     assert rows[5, space.index_of("best")] > rows[5, space.index_of("parliament")]
-    assert np.allclose(model.predict(numbers[:4]), rows[:4], atol=0.05)
+    assert np.allclose(expect_words(reader, numbers[:4]), rows[:4], atol=0.05)

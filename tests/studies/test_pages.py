@@ -46,8 +46,8 @@ def test_a_page_is_the_template_with_the_numbers(measured):
     value = 100 * next(row.value for row in measured.rows if (row.curve, row.x) == ("sure", 2.0))
     parts = [
         "# A toy\n", "Nobody (2020)", "Is a sure thing", "![Two flat lines.](../figures/toy_study.png)",
-        f"1. Sure: {value:.1f} %.", "## What the paper says", "## Points", "## Losses", "## Run it",
-        "python -m studies run toy-study\n", "## Notes\n\nSeed 0.",
+        f"1. Sure: {value:.1f} %.", "## What the paper says", "## What is asked here", "## Points", "## Losses",
+        "## Run it", "python -m studies run toy-study\n", "## Notes\n\nSeed 0.",
     ]  # fmt: skip
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
@@ -57,6 +57,7 @@ def test_a_page_is_the_template_with_the_numbers(measured):
     assert "| agrees in part | privacy loss: a coin at 1 | < 0.50 | 1.00 |" in lines["A coin loses little \\| often."]
     assert "| agrees | privacy loss: a sure thing at 2 | infinite | infinite |" in lines["It loses all."]
     assert "| not measured |" in lines["Nobody knows."]
+    assert "| agrees | accuracy: a sure thing at 2 | > 10.0 % |" in lines["It is worth having."]
     assert "| privacy loss | 1 | 2 | 4 | 8 |\n| --- | ---: | ---: | ---: | ---: |\n| a coin | 1.00 | 0.50" in text
     assert max(len(cell.split()) for line in text.splitlines() if line.startswith("| a coin |")
                for cell in line.strip("| ").split(" | ")[1:]) == 1  # fmt: skip
@@ -204,6 +205,9 @@ def test_kept_rows_make_a_page_and_a_figure(study):
     assert kept.facts["grid"] == "full"
     text = build_page(study, kept, pages.read_findings(study))
     assert "not measured" not in text
+    for statement in study.everything_judged:
+        outcome, outcomes = statement.judge(every := (*kept.rows, *study.published)), statement.judge_rows(every)
+        assert (outcome == "agrees in part") <= ("agrees" in outcomes), statement.text
     assert text.count("\n1. ") == 1
     series = [one for panel in describe_figure(study, kept)["panels"] for one in panel.get("series", ())]
     # A mark for what is refuted may have nothing to stand for.

@@ -1,10 +1,13 @@
 """Rows and statements: what is selected, how it is judged, and how numbers are kept and shown."""
 
+import itertools
 import math
+import re
 
 import pytest
 
 from deniable.measure.intervals import as_exact_estimate, estimate_share
+from studies import STUDIES
 from studies.rows import Results, Row, at, find_row, format_rows, read_results, row_of, rows_of
 from studies.study import Metric, Statement, above, below, between, combine_outcomes, infinite, near
 from tests.refusals import refuses
@@ -28,30 +31,33 @@ def judge(selection, expectation, also=()):
     [
         (near(0.5), "agrees"),
         (near(0.58, 0.1), "agrees"),
-        (near(0.7, 0.1), "agrees in part"),
+        (near(0.7, 0.1), "undecided"),
         (near(0.8, 0.1), "does not agree"),
         (above(0.3), "agrees"),
-        (above(0.45), "agrees in part"),
-        (above(0.55), "does not agree"),
-        (above(0.3, by=0.15), "agrees in part"),
+        (above(0.45), "undecided"),
+        (above(0.55), "undecided"),
+        (above(0.6), "does not agree"),
+        (above(0.3, by=0.15), "undecided"),
         (below(0.7), "agrees"),
-        (below(0.55), "agrees in part"),
-        (below(0.45), "does not agree"),
+        (below(0.55), "undecided"),
+        (below(0.45), "undecided"),
+        (below(0.4), "does not agree"),
         (between(0.3, 0.7), "agrees"),
-        (between(0.45, 0.7), "agrees in part"),
-        (between(0.6, 0.7), "does not agree"),
+        (between(0.45, 0.7), "undecided"),
+        (between(0.55, 0.7), "undecided"),
+        (between(0.61, 0.7), "does not agree"),
         (infinite(), "does not agree"),
     ],
 )
 def test_outcomes_follow_from_intervals(expectation, outcome):
-    """A number agrees where its whole interval is as expected, in part where only the number is, else not."""
+    """A number agrees where its whole interval is as expected, does not where none of it is, else is undecided."""
     assert judge(at("a", 1, "m"), expectation) == outcome
 
 
 def test_comparisons_are_made_place_by_place():
     """A row is compared with the row beside it; one of two places decides nothing alone."""
     assert judge(at("a", 2, "m"), above(at("b"))) == "agrees"
-    assert judge(at("a", 1, "m"), above(at("b"))) == "does not agree"
+    assert judge(at("a", 1, "m"), above(at("b"))) == "undecided"
     assert judge(at("a", metric="m"), above(at("b"))) == "agrees in part"
     assert judge(at("b", 1, "m"), near(at("a"), 0.06)) == "agrees"
     assert judge(at("whole"), above(at("nobody"))) == "not measured"
@@ -59,9 +65,32 @@ def test_comparisons_are_made_place_by_place():
 
 def test_a_universal_statement_falls_with_one_row():
     """A statement about every case agrees where all rows do, and does not agree where one row is against it."""
-    assert Statement("", at("a", metric="m"), above(at("b")), is_universal=True).judge(ROWS) == "does not agree"
+    assert Statement("", at("a", metric="m"), above(at("b")), is_universal=True).judge(ROWS) == "undecided"
+    assert Statement("", at("a", metric="m"), above(0.6), is_universal=True).judge(ROWS) == "does not agree"
     assert Statement("", at("a", metric="m"), above(0.3), is_universal=True).judge(ROWS) == "agrees"
-    assert Statement("", at("a", 1, "m"), above(0.45), is_universal=True).judge(ROWS) == "agrees in part"
+    assert Statement("", at("a", 1, "m"), above(0.45), is_universal=True).judge(ROWS) == "undecided"
+
+
+@pytest.mark.parametrize("is_universal", [False, True])
+@pytest.mark.parametrize(
+    "outcomes", list(itertools.product(("agrees", "undecided", "does not agree"), repeat=3)), ids=" ".join
+)
+def test_one_rule_for_all_outcomes(outcomes, is_universal):
+    """A statement agrees where all rows do, in part only where one does, and a universal one never in part."""
+    outcome = combine_outcomes(outcomes, is_universal=is_universal)
+    assert (outcome == "agrees") == (set(outcomes) == {"agrees"})
+    in_part = not is_universal and "agrees" in outcomes and set(outcomes) != {"agrees"}
+    assert (outcome == "agrees in part") == in_part
+    if not in_part:
+        assert (outcome == "does not agree") == ("does not agree" in outcomes)
+
+
+@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
+def test_theorems_and_guarantees_are_universal(study):
+    """What a paper proves, guarantees or says of any case is declared so, and so never agrees in part."""
+    for statement in study.statements:
+        if re.search(r"Theorem|Lemma|-DP\b|-private\b|differentially private|only when|any mechanism", statement.text):
+            assert statement.is_universal, statement.text
 
 
 def test_infinite_numbers():
@@ -76,7 +105,7 @@ def test_several_checks_are_one_outcome():
     assert judge(at("a", 1, "m"), above(0.3), also=((at("b", 1, "m"), above(0.3)),)) == "agrees"
     assert judge(at("a", 1, "m"), above(0.3), also=((at("b", 1, "m"), above(0.9)),)) == "agrees in part"
     assert judge(at("nobody"), above(0.3)) == "not measured"
-    assert combine_outcomes(["not measured", "agrees"]) == "agrees"
+    assert combine_outcomes([]) == "not measured"
 
 
 def test_selections():

@@ -63,6 +63,7 @@ TOY = Study(
         Statement("It loses all.", at("sure", 2, "loss"), infinite()),
         Statement("Nobody knows.", at("nobody"), above(1)),
     ),
+    questions=(Statement("It is worth having.", at("sure", 2, "accuracy"), above(0.1)),),
     panels=(
         Panel(
             "accuracy",
