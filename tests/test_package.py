@@ -15,7 +15,7 @@ import pytest
 
 import deniable as dn
 
-EXTRAS = ("torch", "dp_accounting", "jinja2", "matplotlib", "sklearn", "pyspark", "ray")
+EXTRAS = ("torch", "transformers", "gguf", "dp_accounting", "jinja2", "matplotlib", "sklearn", "pyspark", "ray")
 UNUSED = ("pyarrow", "pandas", "rich", "typer", *EXTRAS)
 HEAVY = ("numba", "scipy", "randomgen", "threadpoolctl", *UNUSED)
 SOURCE = Path(dn.__file__).parent

@@ -6,6 +6,9 @@ from . import texts as texts
 from . import tune as tune
 from .accounting.training import TrainingPlan as TrainingPlan
 from .auditing.black_box import audit as audit
+from .auditing.samplers.audit import audit_language_model as audit_language_model
+from .auditing.samplers.findings import LanguageAudit as LanguageAudit
+from .auditing.samplers.findings import SamplerFacts as SamplerFacts
 from .auditing.training.audit import audit_training as audit_training
 from .auditing.training.facts import TrainingFacts as TrainingFacts
 from .auditing.training.facts import collect_training_facts as collect_training_facts
@@ -25,6 +28,9 @@ from .core.guarantees import Verdict as Verdict
 from .core.guarantees import Witness as Witness
 from .engines.opacus import OpacusWatch as OpacusWatch
 from .engines.sklearn import TextPrivatizer as TextPrivatizer
+from .language.model import LanguageModel as LanguageModel
+from .language.model import ModelCard as ModelCard
+from .language.options import WritingOptions as WritingOptions
 from .ledger.ledger import Ledger as Ledger
 from .ledger.ledger import create_ledger as create_ledger
 from .persons.collection import PublicTexts as PublicTexts

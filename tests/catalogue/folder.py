@@ -245,6 +245,7 @@ def list_values():
         "spaces.txt": "\n  \n",
         "two.txt": "new york\n",
         "pets.txt": "dog\n",
+        "cut.gguf": b"GGUF\3\0\0\0",
         "more_pets.txt": "Dog\ncat\n",
         "years.txt": "1990\n",
         "health.txt": "dog\n",
@@ -297,6 +298,12 @@ def list_values():
         "three.token": f"ann {'0123456789abcdef' * 2} x\n",
         "twice.token": f"ann {'0123456789abcdef' * 2}\nann {'0123456789abcdef' * 2}1\n",
         "shared.token": f"ann {'0123456789abcdef' * 2}\nbob {'0123456789abcdef' * 2}\n",
+        "neighbours.jsonl": '{"records": "aa", "other": "aaa"}\n',
+        "same_neighbours.jsonl": '{"records": "aa", "other": "aa"}\n',
+        "lone_neighbour.jsonl": '{"records": "aa", "others": "ab"}\n',
+        "list_neighbours.jsonl": '["aa", "ab"]\n',
+        "text_prefix.jsonl": '{"records": "aa", "other": "ab", "prefix": "a"}\n',
+        "negative_prefix.jsonl": '{"records": "aa", "other": "ab", "prefix": [1, -1]}\n',
         "own_mechanisms.py": MECHANISMS,
     }
 

@@ -62,6 +62,42 @@ def fails(x):
 def complains(text):
     raise ValueError(f"cannot use {text}: texts must be short")
 
+def law(records, prefix):
+    return np.full(4, 0.25)
+
+def law_of_half(records, prefix):
+    return np.full(4, 0.125)
+
+def law_of_signs(records, prefix):
+    return np.array([-0.5, 1.5])
+
+def law_of_nothing(records, prefix):
+    return np.zeros(4, dtype=int)
+
+def law_of_nan(records, prefix):
+    return np.full(4, np.nan)
+
+def law_of_texts(records, prefix):
+    return ["a", "b"]
+
+def law_of_tables(records, prefix):
+    return np.full((2, 2), 0.25)
+
+def law_of_lengths(records, prefix):
+    return np.full(len(records), 1 / len(records))
+
+def law_of_calls(records, prefix):
+    calls.append(1)
+    moved = len(calls) / 1_000_000
+    return np.array([0.5 + moved, 0.5 - moved])
+
+def law_of_prints(records, prefix):
+    print(records)
+    return np.full(4, 0.25)
+
+def law_of_tokens(records, prefix):
+    return 1.5
+
 def find_nothing(text):
     raise ValueError(f"cannot read {text}")
 

@@ -1,9 +1,12 @@
 """Models of every kind, trained for a moment, and damaged ones."""
 
+import shutil
+
 import numpy as np
 
 import deniable as dn
-from tests.catalogue.folder import REVIEWS
+from tests.catalogue.folder import MORE_WORDS, REVIEWS
+from tests.small_llama import build_word_tokenizer, save_llama
 
 
 def make_models(folder):
@@ -29,3 +32,21 @@ def make_models(folder):
     (folder / "cut.pt").write_bytes(whole[:half])
     (folder / "changed.pt").write_bytes(whole[:half] + bytes([whole[half] ^ 255]) + whole[half + 1 :])
     (folder / "empty.pt").write_bytes(b"")
+
+
+def make_language_models(folder):
+    """Write tiny language models, and folders that look like some."""
+    tokenizer = build_word_tokenizer([*MORE_WORDS, "write", "review"])
+    llama = save_llama(folder / "llama", tokenizer)
+    save_llama(folder / "llama_short", tokenizer, context=64)
+    for name in ("no_tokenizer", "bert"):
+        shutil.copytree(llama, folder / f"llama_{name}")
+    for file in (folder / "llama_no_tokenizer").glob("token*"):
+        file.unlink()
+    import torch
+    import transformers
+
+    torch.manual_seed(0)
+    sizes = {"hidden_size": 32, "intermediate_size": 64, "num_hidden_layers": 2, "num_attention_heads": 4}
+    config = transformers.BertConfig(vocab_size=tokenizer.get_vocab_size(), initializer_range=0.5, **sizes)
+    transformers.BertForMaskedLM(config).save_pretrained(folder / "llama_bert")

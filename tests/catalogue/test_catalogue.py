@@ -14,10 +14,10 @@ import pytest
 import deniable as dn
 from tests.catalogue.entries import COMMANDS, Entry, read_entries, write_entries
 from tests.catalogue.folder import make_folder
-from tests.catalogue.models import make_models
+from tests.catalogue.models import make_language_models, make_models
 from tests.commands import run
 
-for module, extra in (("torch", "train"), ("fastapi", "serve"), ("cryptography", "sign")):
+for module, extra in (("torch", "train"), ("gguf", "lm"), ("fastapi", "serve"), ("cryptography", "sign")):
     pytest.importorskip(module, reason=f"{module} is not installed: pip install 'deniable[{extra}]'")
 
 ENTRIES = read_entries()
@@ -64,6 +64,8 @@ def test_refusals(folder, command):
     assert expected, f"deniable {command} has no entry"
     if any(".pt" in entry.line for entry in expected) and not Path("text.pt").exists():
         make_models(folder)
+    if any("llama" in entry.line for entry in expected) and not Path("llama").exists():
+        make_language_models(folder)
     found, faults = [], {}
     for before in expected:
         files = look(folder)

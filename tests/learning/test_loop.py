@@ -155,13 +155,13 @@ def test_a_full_disk_leaves_what_was_there(kept, monkeypatch, failing):
     kept.write(Walk(), KEY, 3)
     before = kept.path.read_bytes()
     monkeypatch.setattr(failing, full)
-    with refuses("No space left on device", kind=dn.DeniableError):
+    with refuses("No space left on device. Free some space, and the same command resumes", kind=dn.DeniableError):
         run_training(Walk(), KEY, kept)
     monkeypatch.undo()
     assert kept.path.read_bytes() == before
     assert [path.name for path in kept.path.parent.iterdir()] == ["run.checkpoint"]
     assert kept.restore(Walk()) == 3
-    with refuses("No such file", kind=dn.DeniableError):
+    with refuses("run the same command again, from its beginning", kind=dn.DeniableError):
         run_training(Walk(), KEY, Checkpoint(kept.path.parent / "none" / "run", 3))
 
 

@@ -8,7 +8,7 @@ import typer
 
 from deniable import __version__
 from deniable.cli.commandline import HELP_SETTINGS, add_command
-from deniable.cli.commands import attack, audit, certificate, certify, ledger, train
+from deniable.cli.commands import attack, audit, certificate, certify, ledger, model, train
 from deniable.cli.commands.compare import run_compare
 from deniable.cli.commands.explain import run_explain
 from deniable.cli.commands.key import run_key
@@ -43,6 +43,7 @@ add_command(app, "explain", run_explain, "Choose epsilon")
 app.add_typer(audit.group, name="audit", rich_help_panel="Check claims")
 app.add_typer(certificate.group, name="certificate", rich_help_panel="Check claims")
 app.add_typer(train.group, name="train", rich_help_panel="Models")
+app.add_typer(model.group, name="model", rich_help_panel="Models")
 add_command(app, "predict", run_predict, "Models")
 app.add_typer(certify.group, name="certify", rich_help_panel="Models")
 app.add_typer(attack.group, name="attack", rich_help_panel="Models")
