@@ -29,7 +29,8 @@ from deniable.persons.collection import RECORD, Collection, PublicKnowledge, Uni
 from deniable.persons.features import FeatureMap, build_feature_map
 from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT, plan_linear_training, sum_residuals
 from deniable.persons.options import ClassifierOptions
-from deniable.persons.release import Release, plan_budget
+from deniable.persons.planning import plan_budget
+from deniable.persons.release import Release
 
 Array = npt.NDArray[np.float64]
 CLASSES = ("negative", "positive")

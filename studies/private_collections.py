@@ -19,7 +19,8 @@ from deniable.persons.collection import PublicKnowledge, UnitRows, group_rows
 from deniable.persons.features import FeatureMap, build_feature_map, build_space_feature_map
 from deniable.persons.linear_training import fit_private_weights, sum_residuals
 from deniable.persons.options import ClassifierOptions, GeneratorName, SynthesisOptions
-from deniable.persons.release import Release, plan_budget, write_baseline
+from deniable.persons.planning import plan_budget
+from deniable.persons.release import Release, write_baseline
 from deniable.space import Space
 from deniable.vectors.discrete_noise import make_noise_generator
 from studies.runner import Context

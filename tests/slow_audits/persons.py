@@ -19,7 +19,8 @@ from deniable.persons.features import build_feature_map
 from deniable.persons.histograms import CLASS_MEASUREMENT, COUNT_MEASUREMENT, LENGTH_MEASUREMENT, name_column
 from deniable.persons.linear_training import CLASSIFIER_MEASUREMENT
 from deniable.persons.options import CandidateRequest, ClassifierOptions, GeneratorName, SynthesisOptions
-from deniable.persons.release import COUNTS_MEASUREMENT, Release, plan_budget
+from deniable.persons.planning import COUNTS_MEASUREMENT, plan_budget
+from deniable.persons.release import Release
 from deniable.persons.style import STYLE_MEASUREMENT
 from tests.slow_audits.cases import ABSENT, MeasuredSum, Run, Tape, TrainerAudit
 

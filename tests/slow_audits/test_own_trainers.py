@@ -5,7 +5,7 @@ import torch
 from scipy import stats
 
 import deniable as dn
-from deniable.persons.release import plan_budget
+from deniable.persons.planning import plan_budget
 from tests.slow_audits import persons
 from tests.slow_audits.cases import SEED, compare_neighbours, measure_noise
 from tests.slow_audits.claims import ALL_AUDITS, NOT_AUDITED, TRAINING_AUDITS, list_choices

@@ -9,7 +9,7 @@ import pytest
 
 from deniable.measure.intervals import estimate_mean, estimate_share
 from deniable.persons.budget import bound_group_epsilon
-from deniable.persons.release import plan_budget
+from deniable.persons.planning import plan_budget
 from studies.private_collections import (
     MOST_REVIEWS,
     build_synthesis_options,

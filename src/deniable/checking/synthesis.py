@@ -12,7 +12,7 @@ from deniable.persons.certificate import FRESH_NOISE, PUBLIC_SEED_NOISE, build_l
 from deniable.persons.classifier import LinearClassifier
 from deniable.persons.linear_training import plan_linear_training
 from deniable.persons.options import ClassifierOptions, GeneratorName, SynthesisOptions
-from deniable.persons.release import COUNTS_MEASUREMENT, plan_budget
+from deniable.persons.planning import COUNTS_MEASUREMENT, plan_budget
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA
 
 if TYPE_CHECKING:

@@ -177,7 +177,8 @@ def prepare_release(
     from deniable.persons.collection import Collection, number_labels, read_public
     from deniable.persons.linear_training import TOO_LITTLE_SIGNAL, compute_signal
     from deniable.persons.options import SynthesisOptions
-    from deniable.persons.release import Release, plan_budget
+    from deniable.persons.planning import plan_budget
+    from deniable.persons.release import Release
 
     with show_passes("public features"):
         knowledge = read_public(public, options.classes)

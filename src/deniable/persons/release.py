@@ -11,11 +11,10 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
-from deniable.core.guarantees import Unit
 from deniable.core.parallel import ProgressReporter
 from deniable.core.randomness import derive_key_from_seed, make_generator
 from deniable.ledger import Ledger
-from deniable.persons.budget import Budget, Measurement, describe_groups, judge_budget
+from deniable.persons.budget import Budget, describe_groups, judge_budget
 from deniable.persons.certificate import SynthesisCertificate, certify_budget
 from deniable.persons.charging import charge_persons
 from deniable.persons.classifier import LinearClassifier, fit_public_classifier
@@ -40,51 +39,19 @@ from deniable.persons.histograms import (
     find_nominal_count,
     measure_shares,
     normalize_shares,
-    plan_count_measurement,
-    plan_histograms,
 )
 from deniable.persons.linear_training import (
     fit_private_weights,
-    plan_linear_measurement,
     plan_linear_training,
     sum_residuals,
 )
 from deniable.persons.ngram_counts import NgramCounts, measure_ngram_counts
 from deniable.persons.options import ClassifierOptions, SynthesisOptions
-from deniable.persons.style import count_style, estimate_style, measure_style, plan_style_measurement
+from deniable.persons.planning import COUNTS_MEASUREMENT, plan_budget
+from deniable.persons.style import count_style, estimate_style, measure_style
 from deniable.space import Space
 from deniable.text.release_certificate import CHOSEN_BY_OWNER, CHOSEN_FROM_DATA, list_ledger_steps
 from deniable.vectors.discrete_noise import make_noise_generator
-
-COUNTS_MEASUREMENT = "words and phrases"
-_COUNTS_WEIGHT = 1.0
-"""Weight of the counts of phrases beside 1 for the classifier."""
-_KEYS_PER_UNIT = 100
-"""Phrases that a unit counts, at most."""
-_SELECTION_SHARE = 0.5
-"""Share of delta for the selection of phrases."""
-
-
-def plan_budget(options: ClassifierOptions, features: int, unit: Unit) -> Budget:
-    """Return the whole budget of a release: of everything that its options have measured.
-
-    Args:
-        options: of a classifier, or of a synthetic table beside it.
-        features: D, number of the classifier's features.
-        unit: ``record`` or ``person``.
-    """
-    classes = len(options.classes)
-    measurements = [plan_linear_measurement(features, classes)]
-    selection_delta = 0.0
-    if isinstance(options, SynthesisOptions):
-        measurements += plan_histograms(classes, options.domains)
-    measurements += plan_count_measurement(options.records)
-    if isinstance(options, SynthesisOptions) and options.model is not None:
-        measurements.append(plan_style_measurement(options.model))
-    if isinstance(options, SynthesisOptions) and options.has_counts:
-        measurements.append(Measurement(COUNTS_MEASUREMENT, _COUNTS_WEIGHT, _KEYS_PER_UNIT))
-        selection_delta = _SELECTION_SHARE * options.delta
-    return Budget(options.epsilon, options.delta, unit, tuple(measurements), selection_delta)
 
 
 @dataclasses.dataclass(frozen=True, eq=False)

@@ -24,7 +24,8 @@ from deniable.persons.classifier import LinearClassifier, fit_public_classifier
 from deniable.persons.collection import PERSON, Collection, PublicKnowledge
 from deniable.persons.generators.language_model import Writing
 from deniable.persons.options import ClassifierOptions, GeneratorName, SynthesisOptions
-from deniable.persons.release import Release, SyntheticTable, plan_budget
+from deniable.persons.planning import plan_budget
+from deniable.persons.release import Release, SyntheticTable
 from deniable.survey.results import Promise, Result
 from deniable.survey.survey import Bench
 from deniable.survey.table import Table
