@@ -41,8 +41,11 @@ def is_model_installed() -> bool:
 
 def make_reader(space: Space) -> Reader:
     """Return a reader with the model, in float32, to whom words are as frequent as Zipf's law says."""
+    import torch
+
     reader = build_reader(SMOLLM2, space, opening="A film review:")
-    reader.model.network.float()
+    # That of transformers refuses a network whose file was quantized, although its weights no longer are.
+    torch.nn.Module.float(reader.model.network)
     return reader
 
 
