@@ -117,6 +117,8 @@ LEAK = {"exact_loss": state_little, "_sample_rows": copy}
     [
         (dn.Laplace, {"_sample_rows": draw_laplace}, LAPLACE, "undecided"),
         (dn.Gaussian, {"_sample_rows": draw_laplace}, APPROXIMATE, "undecided"),
+        (dn.KNorm, {"_sample_rows": draw_laplace}, LAPLACE, "undecided"),
+        (dn.KNorm, {}, LAPLACE | {"domain": WiderBox(0.0, 1.0)}, "undecided"),
         (dn.Laplace, {}, LAPLACE | {"domain": WiderBox(0.0, 1.0)}, "undecided"),
         (dn.Laplace, {"_sample_rows": draw_laplace}, LAPLACE | {"seed": 1}, "refuted"),
         (dn.Laplace, {"claim": property(lambda self: dn.Guarantee(self.epsilon / 2, "a wish"))}, LAPLACE, "refuted"),

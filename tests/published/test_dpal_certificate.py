@@ -13,8 +13,7 @@ from deniable.published.dpal.certificate import (
     compute_published_sizes,
     compute_robustness_epsilon,
 )
-from tests.models.tallies import make_tally
-from tests.published.dpal_counterexample import (
+from studies.dpal_counterexample import (
     build_unit_certificate,
     compare_one_pass,
     compare_two_networks,
@@ -26,6 +25,7 @@ from tests.published.dpal_counterexample import (
     compute_tail_probability,
     compute_threshold,
 )
+from tests.models.tallies import make_tally
 from tests.refusals import refuses
 
 MNIST = DPALCertificate(

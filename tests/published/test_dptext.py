@@ -174,8 +174,9 @@ def in_training(variant, invalid="redraw"):
 
 def released(variant, epsilon, invalid):
     """Return noise (ROWS, N) of the mechanism that releases."""
-    if variant == "fixed":
-        mechanism = dn.Laplace(epsilon=epsilon, domain=dn.Box(BOX_LOWER, BOX_UPPER), seed=3)
+    if variant in {"fixed", "norm"}:
+        kind = dn.Laplace if variant == "fixed" else dn.KNorm
+        mechanism = kind(epsilon=epsilon, domain=dn.Box(BOX_LOWER, BOX_UPPER), seed=3)
     else:
         mechanism = dn.DPText(epsilon=epsilon, invalid=invalid, lower=BOX_LOWER, upper=BOX_UPPER, seed=3)
     return mechanism.sample(np.zeros((ROWS, N)))
@@ -190,6 +191,18 @@ def test_the_law_is_the_released_one(variant, invalid):
     trained, drawn = trained[trained != 0], drawn[drawn != 0]
     assert stats.ks_2samp(trained, drawn).pvalue > THRESHOLD
     assert stats.ks_2samp(trained, 1.3 * drawn).pvalue < THRESHOLD
+
+
+def test_noise_in_the_maximum_norm_is_the_released_one():
+    """Its norm and a coordinate have one law in training and in the release, and another scale does not."""
+    trained, epsilon = in_training("norm")
+    drawn = released("norm", epsilon, "redraw")
+    for one, other in ((np.abs(trained).max(axis=1), np.abs(drawn).max(axis=1)), (trained[:, 0], drawn[:, 0])):
+        assert stats.ks_2samp(one, other).pvalue > THRESHOLD
+        assert stats.ks_2samp(one, 1.3 * other).pvalue < THRESHOLD
+    # Readers divide what they see by the scale, so it must be the size of the noise.
+    lengths, scale = np.abs(trained).max(axis=1), TrainableNoise("norm", N, EPSILON).scale().item()
+    assert lengths.mean() == pytest.approx(scale, abs=6 * lengths.std() / math.sqrt(ROWS))
 
 
 @pytest.mark.parametrize("invalid", ["redraw", "zero"])

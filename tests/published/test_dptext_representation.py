@@ -257,6 +257,7 @@ def test_encodings_do_not_depend_on_their_batch(fixed):
 def test_a_fixed_epsilon_is_the_one_asked_for():
     """A fixed epsilon is not rounded by training, and a learned one is never above its bound."""
     assert fitted("fixed", 0.1, epochs=1).guarantee.epsilon == 0.1
+    assert fitted("norm", 0.1, epochs=1).guarantee.status == "proved"
     assert fitted("published", 0.1, epochs=1).epsilon <= 0.1
 
 
@@ -273,7 +274,8 @@ def changed(held, names, value):
 
 
 @pytest.mark.parametrize(
-    ("variant", "invalid"), [("fixed", "redraw"), ("published", "redraw"), ("published", "zero"), ("none", "zero")]
+    ("variant", "invalid"),
+    [("fixed", "redraw"), ("norm", "redraw"), ("published", "redraw"), ("published", "zero"), ("none", "zero")],
 )
 def test_a_file_gives_the_same_model(tmp_path, variant, invalid):
     """Vectors are the same to the last bit, with noise and without, and so are guarantee, options and facts."""

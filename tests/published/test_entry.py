@@ -71,7 +71,16 @@ def test_the_audit_of_nearest_words_tells_a_false_claim(scale, status):
 BY_NAME = {entry.name: entry for entry in ENTRIES if not entry.flaw}
 
 
-VECTOR_CONTROLS = ["random", "laplace", "gaussian", "adept-l1", "adept-true", "dptext-corrected"]
+VECTOR_CONTROLS = [
+    "random",
+    "laplace",
+    "gaussian",
+    "adept-l1",
+    "adept-true",
+    "adept-norm",
+    "dptext-corrected",
+    "dptext-norm",
+]
 
 
 def test_a_control_has_no_flaw_and_is_never_expected_to_be_refuted():

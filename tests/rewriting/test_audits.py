@@ -26,7 +26,14 @@ def made(model, name, epsilon, **options):
 
 @pytest.mark.parametrize(
     ("name", "options", "order"),
-    [("adept", {}, 1), ("adept-l1", {}, 1), ("adept-gaussian", {"delta": 1e-5}, 2), ("dptext-fixed", {}, 1)],
+    [
+        ("adept", {}, 1),
+        ("adept-l1", {}, 1),
+        ("adept-norm", {}, 2),
+        ("adept-gaussian", {"delta": 1e-5}, 2),
+        ("dptext-fixed", {}, 1),
+        ("dptext-norm", {}, np.inf),
+    ],
 )
 def test_all_pairs_are_compared(model, name, options, order):
     """The farthest pair and the count beyond the sensitivity are those of a direct count; remedies leave none."""
@@ -39,7 +46,7 @@ def test_all_pairs_are_compared(model, name, options, order):
     assert found.violation_count == (apart > found.claimed_sensitivity * (1 + 1e-12)).sum() // 2
     assert (found.violation_count > 0) == (found.ratio > 1) == (name == "adept")
     assert found.pair_count == len(TEXTS) * (len(TEXTS) - 1) // 2
-    if order == 1:
+    if not options:
         assert found.loss == pytest.approx(found.distance / method.mechanism.scale(64))
         assert found.loss == pytest.approx(2.0 * found.ratio, rel=1e-6)
     else:
@@ -66,7 +73,8 @@ def test_an_audit_of_vectors(model):
     published = dn.rewriting.audit_pair(method, *texts, **options)
     assert published.status == "refuted"
     assert 3.0 < published.lower_bound < pair.loss
-    assert dn.rewriting.audit_pair(made(model, "adept-true", 3.0), *texts, **options).status == "not refuted"
+    for name in ("adept-true", "adept-norm", "dptext-norm"):
+        assert dn.rewriting.audit_pair(made(model, name, 3.0), *texts, **options).status == "not refuted"
     gaussian = dn.rewriting.audit_pair(made(model, "adept-gaussian", 3.0, delta=1e-5), *texts, **options)
     assert (gaussian.status, gaussian.guarantee.delta) == ("not refuted", 1e-5)
     raw = dn.rewriting.audit_pair(method, *texts, view="vector", samples=400, seed=0)

@@ -97,9 +97,15 @@ def made(name, latent=16, epsilon=0.5, **options):
     return dn.rewriting_method(name, types.SimpleNamespace(latent=latent, radius=2.0), epsilon=epsilon, **options)
 
 
-@pytest.mark.parametrize(("name", "factor"), [("adept-l1", 2), ("adept-true", 2 * 4), ("dptext-fixed", 6 * 4)])
+FACTORS = {"adept-l1": 2, "adept-true": 2 * 4, "adept-norm": 2, "dptext-fixed": 6 * 4, "dptext-norm": 6 / 4}
+
+
+@pytest.mark.parametrize(("name", "factor"), FACTORS.items())
 def test_the_scale_is_the_documented_formula(name, factor):
-    """2C / epsilon for the l1 ball, sqrt(n) times that for the l2 ball, and three times that for the box."""
+    """2C / epsilon for the l1 ball, sqrt(n) times that for the l2 ball, and three times that for the box.
+
+    In a norm of their own: 2C / epsilon for the l2 ball, and 6C / sqrt(n) / epsilon for the box.
+    """
     method = made(name)
     assert method.parameters["scale"] == pytest.approx(factor * 2.0 / 0.5, rel=1e-6)
     assert method.parameters["sensitivity"] == pytest.approx(factor * 2.0, rel=1e-9)
@@ -135,7 +141,7 @@ def test_the_box_holds_nearly_all_of_the_sphere():
     assert method.decoder_domain.radius == 2.0
 
 
-@pytest.mark.parametrize("name", ["adept-l1", "adept-true", "dptext-fixed"])
+@pytest.mark.parametrize("name", FACTORS)
 @pytest.mark.parametrize("epsilon", [0, -1.0, math.nan, True, "1", 5e-324])
 def test_a_bad_epsilon_is_refused(name, epsilon):
     """An epsilon that is no positive number, or whose noise floats cannot hold, is refused."""

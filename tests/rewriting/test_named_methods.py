@@ -19,9 +19,11 @@ VECTOR = {
     "adept": ("refuted", dn.ADePT, {"radius": 1.0}),
     "adept-l1": ("proved", dn.Laplace, {"domain": dn.L1Ball(1.0)}),
     "adept-true": ("proved", dn.Laplace, {"domain": dn.L2Ball(1.0)}),
+    "adept-norm": ("proved", dn.KNorm, {"domain": dn.L2Ball(1.0)}),
     "adept-gaussian": ("proved", dn.Gaussian, {"domain": dn.L2Ball(1.0)}),
     "dptext": ("refuted", dn.DPText, {"lower": BOX.lower, "upper": BOX.upper}),
     "dptext-fixed": ("proved", dn.Laplace, {"domain": BOX}),
+    "dptext-norm": ("proved", dn.KNorm, {"domain": BOX}),
 }
 """Methods that release a vector: their status, their mechanism, and its options."""
 STATUS = {name: held[0] for name, held in VECTOR.items()} | {"tokens": "proved", "tokens-mixed": "proved"}
@@ -157,7 +159,7 @@ def test_without_much_noise_the_text_is_the_models_own():
     """At a very large epsilon a proved method rewrites as the auto-encoder itself reconstructs."""
     model = untrained(sharp=3.0)
     own = model.decode(dn.L2Ball(1.0).clip(model.encode(TEXTS)))
-    for name, epsilon in (("adept-true", 1e4), ("adept-gaussian", 1e7)):
+    for name, epsilon in (("adept-true", 1e4), ("adept-norm", 1e4), ("adept-gaussian", 1e7)):
         found = build(name, model, epsilon=epsilon).rewrite(TEXTS)
         assert sum(one == other for one, other in zip(found, own, strict=True)) >= len(own) - 1
 

@@ -145,6 +145,8 @@ def test_success_against_the_bound(is_published):
     mechanism = dn.ADePT(epsilon=3.0, seed=0) if is_published else dn.Laplace(epsilon=3.0, domain=ball, seed=0)
     assert get_norm_order(mechanism) == 1
     assert get_norm_order(dn.Gaussian(epsilon=1.0, delta=1e-5, domain=ball)) == 2
+    assert get_norm_order(dn.KNorm(epsilon=1.0, domain=ball)) == 2
+    assert get_norm_order(dn.KNorm(epsilon=1.0, domain=dn.Box(0.0, 1.0))) == math.inf
     random = np.random.default_rng(1)
     corners = np.where(random.random((400, 64)) < 0.5, -1.0, 1.0) / 8
     truths = random.integers(400, size=6_000)

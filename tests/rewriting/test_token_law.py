@@ -207,7 +207,7 @@ def test_texts_follow_the_law(kind):
     [
         *((10, epsilon, epsilon) for epsilon in (0, -1.0, math.nan, math.inf, None, True)),
         *((count, 1.0, count) for count in (0, -1, 2.0, True, 1 << 17)),
-        (1000, 1e-17, "62 bits"),
+        (1000, 1e-17, "62-bit"),
     ],
 )
 def test_laws_that_cannot_be(made, count, epsilon, value):

@@ -65,6 +65,19 @@ def test_the_law_of_the_noise(law, reference):
     assert add_training_noise(given, None, coins()) is given
 
 
+@pytest.mark.parametrize(("law", "order"), [("l2-norm", 2), ("max-norm", math.inf)])
+def test_the_law_of_noise_in_a_norm(law, order):
+    """The norm of a row's noise is Gamma(n) times the scale, and none 30 % off; signs are even."""
+    given = torch.ones(4_000, 6)
+    noise = (add_training_noise(given, (law, 0.3), coins(1)) - given).double().numpy()
+    norms = np.linalg.norm(noise, ord=order, axis=1) / 0.3
+    assert stats.kstest(norms, stats.gamma(6).cdf).pvalue > 1e-6
+    for factor in (0.7, 1.3):
+        assert stats.kstest(norms / factor, stats.gamma(6).cdf).pvalue < 1e-20
+    assert stats.binomtest(int((noise > 0).sum()), noise.size).pvalue > 1e-6
+    assert stats.kstest(np.abs(noise[:, 0]), np.abs(noise[:, 5])).pvalue > 1e-6
+
+
 def test_noise_is_added_behind_the_clip(numbers, monkeypatch):
     """Noise is added to clipped vectors, of the options' radius."""
     seen = []

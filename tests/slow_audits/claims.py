@@ -19,6 +19,7 @@ _PUBLISHED = "a published claim that is refuted or unproved, and says so: the zo
 NOT_AUDITED: dict[str, str] = {
     "plain": _NO_CLAIM,
     "adversarial": _NO_CLAIM,
+    "ibp": _NO_CLAIM,
     "pixeldp": _NO_CLAIM,  # of the pixels of an image that is classified
     "adlm": _PUBLISHED,
     "dpal": _PUBLISHED,

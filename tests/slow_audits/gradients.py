@@ -69,12 +69,15 @@ def encode_weights(network: torch.nn.Module) -> bytes:
 @contextlib.contextmanager
 def clip_too_late() -> Iterator[None]:
     """Clip gradients one part in two hundred beyond the norm."""
-    clip = dp_sgd.sum_clipped_gradients
+    with contextlib.ExitStack() as patches:
+        for name in ("sum_clipped_gradients", "sum_clipped_losses"):
+            clip = getattr(dp_sgd, name)
 
-    def sum_gradients(network: Any, forward: Any, views: Any, labels: Any, norm: float) -> Any:
-        return clip(network, forward, views, labels, 1.005 * norm)
+            def sum_gradients(*given: Any, clip: Any = clip) -> Any:
+                *others, norm = given
+                return clip(*others, 1.005 * norm)
 
-    with mock.patch.object(dp_sgd, "sum_clipped_gradients", sum_gradients):
+            patches.enter_context(mock.patch.object(dp_sgd, name, sum_gradients))
         yield
 
 
@@ -84,7 +87,7 @@ Image = tuple[Tensor, int]
 """Pixels (1, height, width) and a class."""
 SIDE, CLASSES = 14, 2
 EMPTY_IMAGE: Image = (torch.zeros(1, SIDE, SIDE), EMPTY_LABEL)
-TRAINERS = ("dp-sgd", "dp-cert", "dp-adversarial", "securesgd", "securesgd-agm")
+TRAINERS = ("dp-sgd", "dp-cert", "dp-ibp", "dp-adversarial", "securesgd", "securesgd-agm")
 
 
 def make_run(trainer: str, *, width: float, batch_share: float, epsilon: float, delta: float) -> Run:

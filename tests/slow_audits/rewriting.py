@@ -10,6 +10,7 @@ import torch
 from torch import Tensor
 
 import deniable as dn
+from deniable.rewriting.ranking import get_norm_order
 from tests.rewriting.untrained import TEXTS, untrained
 from tests.slow_audits.cases import WEAK_SHARE, Run, Tape, TrainerAudit
 
@@ -21,7 +22,8 @@ GAUSSIAN_EPSILON = 8.0
 TEXTS_OF_PAIR = ("show me all the flights", "to denver please")
 SIGNS = np.array([[-1.0], [1.0]])
 WITH_DELTA, TOKEN_METHODS = {"adept-gaussian"}, {"tokens", "tokens-mixed"}
-METHODS = ("adept-l1", "adept-true", "adept-gaussian", "dptext-fixed", "tokens", "tokens-mixed")
+VECTOR = ("adept-l1", "adept-true", "adept-norm", "adept-gaussian", "dptext-fixed", "dptext-norm")
+METHODS = (*VECTOR, "tokens", "tokens-mixed")
 
 
 @functools.cache
@@ -76,8 +78,9 @@ def make_run(name: str) -> Run:
         ):
             released = method.release(units)[0]
             clipped = method.mechanism.domain.clip(method.encode(TEXTS_OF_PAIR))
-        gaps = np.abs(released - clipped) / method.mechanism.scale(method.model.latent)
-        losses = gaps.sum(axis=1) if method.mechanism.noise == "laplace" else np.square(gaps).sum(axis=1) / 2
+        gaps = (released - clipped) / method.mechanism.scale(method.model.latent)
+        losses = np.linalg.norm(gaps, ord=get_norm_order(method.mechanism), axis=1)
+        losses = np.square(losses) / 2 if method.mechanism.noise == "gaussian" else losses
         return Tape(shown=losses[1:] - losses[:1])
 
     return run
@@ -139,7 +142,7 @@ def build_audit(name: str) -> TrainerAudit:
         runs=2_000,
         noise="gaussian" if has_delta else "any",
         # The box is three times as wide as the ball that vectors come from.
-        weak_share=0.15 if name == "dptext-fixed" else WEAK_SHARE,
+        weak_share=0.15 if name in {"dptext-fixed", "dptext-norm"} else WEAK_SHARE,
         weak_runs=1_000,
     )
 

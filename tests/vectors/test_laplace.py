@@ -101,6 +101,7 @@ class TestLaplace(VectorMechanismContract):
             (1e-14, dn.Box(0.0, 1.0), "larger"),
             (1e-290, dn.L2Ball(1e140), "usual size"),
             (1e290, dn.L2Ball(1e-140), "usual size"),
+            (1e300, dn.L2Ball(1e90), "1e+90"),
         ],
     )
     def test_parameters_that_the_grid_cannot_serve_are_refused(self, epsilon, domain, value):

@@ -138,7 +138,7 @@ def call_user_function(function: Callable[[], Any], description: str) -> Any:  #
     except BaseException as error:  # SystemExit too: it does not end an audit
         if is_interruption(error):
             raise
-        raise InputError(f"{description} raised {describe_error(error)}: run it alone to mend it.") from error
+        raise InputError(f"{description} raised {describe_error(error)}: run it on its own to debug it.") from error
 
 
 def copy_value(value: Any) -> Any:  # noqa: ANN401 - an input or an output
@@ -217,9 +217,7 @@ class AuditOptions:
             raise make_parameter_error("audit", "method", f"one of {', '.join(get_args(AuditMethod))}", self.method)
         fitting = "candidates" if self.candidates is not None else "pooled" if self.pairs is not None else "coin"
         if self.method in {"coin", "candidates", "pooled"} and self.method != fitting:
-            raise InputError(
-                f"The method {self.method!r} does not fit the inputs given: they make a game of {fitting!r}."
-            )
+            raise InputError(f"The method {self.method!r} does not fit the inputs given: take {fitting!r}.")
 
     @property
     def attackers(self) -> Sequence[str]:

@@ -61,11 +61,11 @@ def verify(
         epsilon: the matrix's claim, per unit of distance.
         dimension: n, of a vector mechanism's inputs (n,).
         cache: use, and keep, results in the cache, where fingerprints of the space and of the very
-            law tell them apart; False computes all anew, calibration included unless it was used.
+            law distinguish them; False computes all anew, calibration included unless it was used.
         workers: threads.
 
     Raises:
-        InputError: the subject is neither, or is no probability matrix over the space; or the guarantee of a word
+        InputError: the subject is neither, or is not a probability matrix over the space; or the guarantee of a word
             mechanism is not of any two words, over the metric of its space, or that of a vector mechanism not of any
             two values.
         NotTractable: a matrix of more than 3,000 words; the message says the cost.
@@ -156,7 +156,7 @@ def _verify_matrix(matrix: "npt.ArrayLike", space: Space, claim: float, workers:
     if not is_law.all():
         row = int(np.argmin(is_law))
         raise InputError(
-            f"Row {row} of the matrix, for {space.words[row]!r}, is no distribution: entries must be at least 0 "
+            f"Row {row} of the matrix, for {space.words[row]!r}, is not a distribution: entries must be at least 0 "
             f"and sum to 1. Got a sum of {sums[row]:.12g} and a least entry of {probabilities[row].min():g}: transpose "
             "a matrix whose columns sum to 1, P.T, or divide each row by its sum, in float64."
         )

@@ -27,6 +27,11 @@ Status = Literal["proved", "proved for ideal arithmetic", "claimed", "not refute
 STATUSES: tuple[Status, ...] = get_args(Status)
 """Every status, from the strongest to the weakest."""
 PROVED_IDEAL: Status = "proved for ideal arithmetic"
+NoiseLaw = Literal["laplace", "gaussian", "l2-norm", "max-norm"]
+"""Law of noise: independent coordinates, or a point whose odds fall with its length or its largest coordinate."""
+
+SHOWN_SHARE = 0.01
+"""Share of an epsilon from which on it is said to be unused."""
 
 Unit = Literal["word", "record", "person"]
 """What is protected as a whole.
@@ -193,7 +198,7 @@ class Verdict:
         witness: the pair and output behind the lower bound.
         seconds: how long that took.
         detectable_epsilon: the least true epsilon that an audit of so many guesses would have refuted with
-            probability 90 %, by the best attacker there is; infinite where none was within its reach;
+            probability 90%, by the best attacker there is; infinite where none was within its reach;
             None where nothing is sampled.
         rounded_verdict: where what refutes is how numbers are given, such as the last bits of floats: the verdict on
             the same mechanism when its numbers are rounded to the grid that this verdict's method names. Else None.
@@ -248,7 +253,7 @@ class Verdict:
 
     def _describe_bounds(self) -> str:
         show = functools.partial(format_beside, self.claim)
-        sampled = f" with {format_lower(as_percent(self.confidence), 6)} % confidence" if self.samples else ""
+        sampled = f" with {format_lower(as_percent(self.confidence), 6)}% confidence" if self.samples else ""
         lower = f"true epsilon >= {show(self.lower_bound, format_lower)}{sampled}"
         if math.isinf(self.lower_bound):
             return "true epsilon infinite"
@@ -261,7 +266,8 @@ class Verdict:
         if self.status != "proved":
             return f"true epsilon from {show(self.lower_bound, format_lower)} to {show(self.epsilon, format_upper)}"
         unused_share = max(1 - self.epsilon / self.claim, 0) if self.claim else 0
-        unused = f", {format_lower(as_percent(unused_share))} % of it unused" if self.claim else ""
+        is_shown = self.claim and unused_share >= SHOWN_SHARE
+        unused = f", {format_lower(as_percent(unused_share))}% of it unused" if is_shown else ""
         return f"exact {show(self.epsilon, format_upper)}{unused}"
 
 

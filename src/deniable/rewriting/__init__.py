@@ -1,6 +1,6 @@
 """Whole texts rewritten under local differential privacy: an auto-encoder, and methods that release through it.
 
-The names of the stub beside this file are imported when they are first used; they need ``deniable[train]``.
+The names of the stub next to this file are imported when they are first used; they need ``deniable[train]``.
 """
 
 import lazy_loader

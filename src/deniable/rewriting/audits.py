@@ -2,6 +2,7 @@
 
 import dataclasses
 import functools
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -21,6 +22,11 @@ AuditView = Literal["vector", "likelihood", "text"]
 """What an audit is shown of a release: the vector; a score that grows with the likelihood ratio of the two texts, which
 anybody who has the public model can compute; or the text that is decoded from it."""
 _ROWS_PER_BLOCK = 256
+_METRICS: dict[float, Literal["cityblock", "euclidean", "chebyshev"]] = {
+    1: "cityblock",
+    2: "euclidean",
+    math.inf: "chebyshev",
+}
 _DISTANCE_ERROR = 1e-12
 """Relative error of a distance, beyond which a pair counts as farther apart than the claim."""
 
@@ -32,10 +38,10 @@ class TextDistances:
     Attributes:
         first_row: number of one of the two texts whose vectors lie farthest apart.
         second_row: number of the other.
-        distance: of the two, in the norm that the noise needs: l1 for Laplace noise, l2 for Gaussian.
+        distance: of the two, in the norm that the noise needs, see `get_norm_order`.
         claimed_sensitivity: the sensitivity that the noise is calibrated to.
-        loss: the loss of Laplace noise at the two, in nats: distance over scale; None for any other noise, such as
-            Gaussian noise, which has no largest loss.
+        loss: the loss of Laplace or K-norm noise at the two, in nats: distance over scale; None for any other noise,
+            such as Gaussian noise, which has no largest loss.
         pair_count: unordered pairs compared.
         violation_count: those farther apart than claimed.
     """
@@ -74,7 +80,7 @@ def measure_text_distances(mechanism: VectorMechanism, clipped: FloatArray) -> T
     count, n = clipped.shape
     if count < 2:  # noqa: PLR2004 - a pair
         raise InputError(f"A pair needs at least 2 texts. Got {count}: give more.")
-    metric = "cityblock" if get_norm_order(mechanism) == 1 else "euclidean"
+    metric = _METRICS[get_norm_order(mechanism)]
     sensitivity = mechanism.sensitivity(n)
 
     def search_block(first: int) -> tuple[float, int, int, int]:
@@ -85,7 +91,7 @@ def measure_text_distances(mechanism: VectorMechanism, clipped: FloatArray) -> T
 
     blocks = parallel_map(search_block, range(0, count, _ROWS_PER_BLOCK))
     distance, one, other, _ = max(blocks, key=lambda block: block[0])
-    loss = distance / mechanism.scale(n) if mechanism.noise == "laplace" else None
+    loss = distance / mechanism.scale(n) if mechanism.noise not in {None, "gaussian"} else None
     violation_count = sum(violations for *_, violations in blocks)
     return TextDistances(one, other, distance, sensitivity, loss, count * (count - 1) // 2, violation_count)
 
@@ -161,7 +167,8 @@ def _release_pair(
     released = method.mechanism.sample(pair[[0 if text == one else 1 for text in texts]])
     if view == "vector":
         return released
-    order = get_norm_order(method.mechanism)
-    distances = (np.abs(released[:, None, :] - pair[None]) ** order).sum(axis=2)
+    distances = np.linalg.norm(released[:, None, :] - pair[None], ord=get_norm_order(method.mechanism), axis=2)
+    if method.mechanism.noise == "gaussian":
+        distances **= 2
     differences: FloatArray = distances[:, 1] - distances[:, 0]
     return differences

@@ -27,12 +27,12 @@ from deniable.text.release_certificate import (
 )
 from deniable.text.tables.layout import CopiedContent
 
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/4"
+REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/5"
 FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 SHAPE = "number and order of the records, line ends"
 SHAPE_WITH_NULLS = f"{SHAPE}, and which texts are null"
-_TRAINING_LAWS = {"laplace": "laplace", "gaussian": "gaussian"}
+_TRAINING_LAWS = {"laplace": "laplace", "gaussian": "gaussian", "l2-norm": "l2-norm", "max-norm": "max-norm"}
 """Laws of the noise in a training, for files that may name anything."""
 _MAX_STAGES = 20
 """Stages of a training that are named."""
@@ -156,7 +156,7 @@ def certify_rewriting(
             SHAPE_WITH_NULLS if table.has_nulls else SHAPE,
             *list_copied(table.copied),
             training_leak,
-            "what the choice of epsilon, method and model shows, if made by a look at the private texts",
+            "what the choice of epsilon, method and model reveals, if made by looking at the private texts",
         ],
     )
 
@@ -200,14 +200,14 @@ def _describe_meaning(guarantee: Guarantee, verdict: Verdict, *, seeded: bool) -
             "nothing smaller is known of the texts decoded from it: treat them as not private",
         ]
     delta_clause = f", with delta {format_exact(guarantee.delta)} on top" if guarantee.delta else ""
-    fold = f"{format_odds(guarantee.epsilon, format_upper)}-fold{delta_clause}"
+    factor = f"{format_odds(guarantee.epsilon, format_upper)}{delta_clause}"
     scope = (
         "that holds for a text as a whole, whatever its words and its length; "
         "mechanisms that release word by word promise it for one word only, and less for words far apart"
     )
     condition = "" if is_proved(guarantee.status) else f"if the guarantee holds, which is {guarantee.status}: "
     return [
-        f"{condition}one new text changes anyone's odds between any two private texts at most {fold}",
+        f"{condition}one new text can change anyone's odds between any two private texts by a factor of up to {factor}",
         scope,
         "several texts of one person add up: k of them, k times epsilon",
     ]

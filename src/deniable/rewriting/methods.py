@@ -1,6 +1,6 @@
 """What every rewriting method gives, and the methods that release a vector.
 
-Of those the noise is Laplace's or Gaussian, for the true sensitivity of a clip to a ball or a box.
+Of those the noise is Laplace's, Gaussian or K-norm noise, for the true sensitivity of a clip to a ball or a box.
 """
 
 import dataclasses
@@ -17,7 +17,7 @@ from deniable.core.guarantees import ANY_TWO_TEXTS, Guarantee, Verdict
 from deniable.core.numbers import format_exact
 from deniable.rewriting.model import Rewriter
 from deniable.rewriting.options import TrainingNoise
-from deniable.vectors import Box, Domain, Gaussian, L1Ball, L2Ball, Laplace, VectorMechanism
+from deniable.vectors import Box, Domain, Gaussian, KNorm, L1Ball, L2Ball, Laplace, VectorMechanism
 
 BOX_HALF_WIDTH = 3.0
 """Half the side of the box, in root mean squares of the coordinates of a vector of length C."""
@@ -117,10 +117,10 @@ class VectorMethod:
         """Its noise as the decoder sees it, for training with it.
 
         Raises:
-            InputError: the noise is neither Laplace nor Gaussian.
+            InputError: the noise is none that a training knows.
         """
         if self.mechanism.noise is None:
-            raise InputError(f"The noise of {self.name} is neither Laplace nor Gaussian: train with another method.")
+            raise InputError(f"Training has no counterpart of the noise of {self.name}: train with another method.")
         return self.mechanism.noise, self.mechanism.scale(self.model.latent) * self.stretch
 
     @property
@@ -206,6 +206,26 @@ def make_gaussian_ball_method(
     return build_vector_method("adept-gaussian", model, mechanism)
 
 
+def make_l2_norm_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
+    """Return noise in the l2 norm, of a length of 2 C n / epsilon on average, on vectors clipped to the l2 ball.
+
+    It is pure as that of `make_l2_ball_method`, and 1.40 times shorter at n = 64, see `KNorm`. Arguments and errors are
+    those of `make_l1_ball_method`.
+    """
+    mechanism = KNorm(epsilon=epsilon, domain=L2Ball(model.radius), seed=seed)
+    return build_vector_method("adept-norm", model, mechanism)
+
+
+def make_box_norm_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
+    """Return noise in the maximum norm on vectors clipped to the box of `choose_box`.
+
+    It is pure as that of `make_box_method`, and 2.39 times shorter at n = 64, see `KNorm`. Arguments and errors are
+    those of `make_l1_ball_method`.
+    """
+    mechanism = KNorm(epsilon=epsilon, domain=choose_box(model), seed=seed)
+    return build_vector_method("dptext-norm", model, mechanism)
+
+
 def make_box_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
     """Return Laplace noise on vectors clipped to the box of `choose_box`.
 
@@ -235,7 +255,7 @@ def build_vector_method(
     Args:
         name: in the registry.
         model: encoder and decoder.
-        mechanism: clips, and adds Laplace noise where its claim has no delta, else Gaussian noise.
+        mechanism: clips, and adds noise; where it does not say of what law, Laplace's is meant.
         stretch: see `VectorMethod`.
 
     Raises:
@@ -252,7 +272,7 @@ def build_vector_method(
     parameters = {
         "epsilon": claim.epsilon,
         **({"delta": claim.delta} if claim.delta else {}),
-        "noise": "gaussian" if claim.delta else "laplace",
+        "noise": mechanism.noise or "laplace",
         **clip,
         "coordinates": n,
         "sensitivity": mechanism.sensitivity(n),

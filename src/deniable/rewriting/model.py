@@ -180,7 +180,7 @@ def normalize_rewriter(model: Rewriter, texts: Sequence[str]) -> None:
     model.network.normalize_latents(torch.from_numpy(model.encode(distinct_texts)).float())
 
 
-def load_rewriter(path: Path) -> Rewriter:
+def load_rewriter(path: str | Path) -> Rewriter:
     """Read a rewriter that `deniable.learning.artifact.save_model` wrote.
 
     Raises:

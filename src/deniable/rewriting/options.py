@@ -1,12 +1,13 @@
 """What can be chosen of the training of an auto-encoder of texts; it needs no torch."""
 
 import dataclasses
-from typing import Any, Literal
+from typing import Any, get_args
 
 from deniable.core.errors import check_count, check_fraction, check_number_within, check_positive, make_parameter_error
+from deniable.core.guarantees import NoiseLaw
 
-TrainingNoise = tuple[Literal["laplace", "gaussian"], float]
-"""Law of the noise on every coordinate, and its scale in units of the vector: b of Laplace, sigma of Gaussian."""
+TrainingNoise = tuple[NoiseLaw, float]
+"""Law of the noise, and its scale in units of the vector: sigma of Gaussian, b of Laplace and of a norm."""
 MAX_TOKENS = 1_000
 """Most tokens of a text that can be chosen."""
 _MAX_COUNT = 100_000
@@ -62,8 +63,9 @@ class RewriterOptions:
             check_fraction("training", name, getattr(self, name))
         if self.noise is not None:
             law, scale = self.noise
-            if law not in {"laplace", "gaussian"}:
-                raise make_parameter_error("training", "noise", "laplace or gaussian, and a scale", law)
+            if law not in get_args(NoiseLaw):
+                expected = f"one of {', '.join(get_args(NoiseLaw))}, and a scale"
+                raise make_parameter_error("training", "noise", expected, law)
             if not check_positive("training", "noise", scale) <= _MAX_VALUE:
                 raise make_parameter_error("training", "noise", f"of a scale up to {_MAX_VALUE:g}", scale)
 

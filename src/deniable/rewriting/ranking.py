@@ -44,29 +44,34 @@ from deniable.vectors import VectorMechanism
 
 REFUTATION_CONFIDENCE = 0.999
 """Of a refutation, one-sided: as in the zoo, a claim that holds is refuted once in a thousand tests at most."""
-NormOrder = Literal[1, 2]
-_METRICS = {1: "cityblock", 2: "sqeuclidean"}
+NormOrder = float
+"""1, 2 or infinity."""
+_METRICS: dict[NormOrder, Literal["cityblock", "sqeuclidean", "chebyshev"]] = {
+    1: "cityblock",
+    2: "sqeuclidean",
+    math.inf: "chebyshev",
+}
 _RELEASES_PER_BLOCK = 256
 """Releases ranked at a time: for each, the distances to all candidates are in memory."""
 
 
 def get_norm_order(mechanism: VectorMechanism) -> NormOrder:
     """Return the norm in which the nearest candidate is the likeliest: l1 under Laplace noise, l2 under Gaussian."""
-    return 2 if mechanism.claim.delta > 0 else 1
+    return {"gaussian": 2, "l2-norm": 2, "max-norm": math.inf}.get(mechanism.noise or "laplace", 1)
 
 
 def rank_true_candidates(released: FloatArray, truths: IntArray, candidates: FloatArray, order: NormOrder) -> IntArray:
     """Return the rank (N,) of the true text among the candidates, from 1, nearest first.
 
-    With independent noise of one scale in every coordinate, the log-likelihood of a candidate decreases with this
-    distance, so that among equally likely candidates no attacker has the true text more often among the first k.
+    Under Laplace, Gaussian and K-norm noise the log-likelihood of a candidate decreases with this distance, so that
+    among equally likely candidates no attacker has the true text more often among the first k.
     Candidates as near as the true text rank before it.
 
     Args:
         released: (N, n) vectors.
         truths: (N,) index of the candidate that each comes from.
         candidates: (K, n) clipped encodings, to which the mechanism adds its noise.
-        order: 1 for Laplace noise, 2 for Gaussian.
+        order: of `get_norm_order`.
 
     Raises:
         InputError: arrays whose shapes do not match.

@@ -166,7 +166,7 @@ def make_method_cost(method: RewritingMethod) -> Cost:
     """
     if not is_builtin_class(type(method)):
         raise InputError(
-            f"A ledger counts what this package verifies, and {type(method).__name__} is a class of another: take a "
+            f"A ledger counts what this package verifies, and {type(method).__name__} is of another package: take a "
             "method of deniable.registry, or VectorMethod with a mechanism of your own."
         )
     guarantee = get_charged_guarantee(method.name, method.verify(), "record")

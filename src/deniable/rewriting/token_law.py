@@ -231,5 +231,5 @@ def _check_token_law(count: int, epsilon: float) -> None:
 
 def _epsilon_too_small(epsilon: float) -> InputError:
     return InputError(
-        f"An epsilon of {format_exact(epsilon)} for one token is below what 62 bits can tell: choose a larger one."
+        f"An epsilon of {format_exact(epsilon)} for one token is too small for 62-bit integers: choose a larger one."
     )

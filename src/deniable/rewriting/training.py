@@ -130,12 +130,25 @@ def exchange_tokens(token_rows: TokenRows, corpus: TokenRows, share: float, key:
 
 
 def add_training_noise(vectors: Tensor, noise: TrainingNoise | None, rng: torch.Generator) -> Tensor:
-    """Return vectors with independent noise on every coordinate, for training only: it gives no guarantee."""
+    """Return vectors (b, n) with noise, for training only: it gives no guarantee.
+
+    In a norm: a point uniform in direction whose length is Gamma(n), or one uniform in a cube whose half side is
+    Gamma(n + 1), each in units of the scale.
+    """
     if noise is None:
         return vectors
     law, scale = noise
     if law == "gaussian":
         return vectors + scale * torch.randn(vectors.shape, generator=rng, device=vectors.device)
+    rows, n = vectors.shape
+    if law == "l2-norm":
+        directions = functional.normalize(torch.randn(vectors.shape, generator=rng, device=vectors.device), dim=1)
+        lengths = torch.empty((rows, n), device=vectors.device).exponential_(generator=rng).sum(dim=1, keepdim=True)
+        return vectors + scale * lengths * directions
+    if law == "max-norm":
+        points = 2 * torch.rand(vectors.shape, generator=rng, device=vectors.device) - 1
+        sides = torch.empty((rows, n + 1), device=vectors.device).exponential_(generator=rng).sum(dim=1, keepdim=True)
+        return vectors + scale * sides * points
     exponentials = torch.empty((2, *vectors.shape), device=vectors.device).exponential_(generator=rng)
     return vectors + scale * (exponentials[0] - exponentials[1])
 

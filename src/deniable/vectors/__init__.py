@@ -2,6 +2,7 @@
 
 from deniable.vectors.domains import Box, Domain, L1Ball, L2Ball
 from deniable.vectors.gaussian import Gaussian
+from deniable.vectors.k_norm import KNorm
 from deniable.vectors.laplace import Laplace
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 
@@ -10,6 +11,7 @@ __all__ = [
     "Domain",
     "ExactLoss",
     "Gaussian",
+    "KNorm",
     "L1Ball",
     "L2Ball",
     "Laplace",

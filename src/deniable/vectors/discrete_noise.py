@@ -102,20 +102,31 @@ def _try_discrete_laplace(generator: AESCounter, scale: int, count: int) -> IntA
     exp(-1); X = U + t V is geometric with exp(-1 / t). A negative zero is no draw, so that 0 counts once.
     """
     signed = sample_uniform_below(generator, 2 * scale, count)  # one uniform integer holds U and the sign
-    remainders = signed >> 1
+    accepted, value = finish_geometric(generator, signed >> 1, scale)
+    negative = (signed[accepted] & 1).astype(bool)
+    value[negative] *= -1
+    draws: IntArray = value[~(negative & (value == 0))]
+    return draws
+
+
+def finish_geometric(generator: AESCounter, remainders: IntArray, scale: int | IntArray) -> tuple[IntArray, IntArray]:
+    """Return the places (k,) of the trials that succeed, and their draws (k,), geometric with exp(-1 / scale).
+
+    Args:
+        generator: the source of bits.
+        remainders: (m,) uniform integers from 0 to scale - 1, one a trial.
+        scale: of all trials, or (m,) of each.
+    """
+    scales = np.broadcast_to(np.asarray(scale, dtype=np.int64), remainders.shape)
     accepted = np.flatnonzero(
-        sample_bernoulli_exp(generator, remainders / scale, lambda i: (int(remainders[i]), scale))
+        sample_bernoulli_exp(generator, remainders / scales, lambda i: (int(remainders[i]), int(scales[i])))
     )
     rounds = np.zeros(len(accepted), dtype=np.int64)
     continuing = np.arange(len(accepted))
     while len(continuing):
         continuing = continuing[sample_bernoulli_exp(generator, np.ones(len(continuing)), lambda _: (1, 1))]
         rounds[continuing] += 1
-    value = remainders[accepted] + scale * rounds
-    negative = (signed[accepted] & 1).astype(bool)
-    value[negative] *= -1
-    draws: IntArray = value[~(negative & (value == 0))]
-    return draws
+    return accepted, remainders[accepted] + scales[accepted] * rounds
 
 
 def _try_discrete_gaussian(generator: AESCounter, sigma: int, count: int) -> IntArray:
@@ -146,21 +157,26 @@ def sample_uniform_below(generator: AESCounter, bound: int, count: int) -> IntAr
 
 
 def sample_bernoulli_exp(
-    generator: AESCounter, exponents: npt.NDArray[np.float64], get_exact_exponent: Callable[[int], tuple[int, int]]
+    generator: AESCounter,
+    exponents: npt.NDArray[np.float64],
+    get_exact_exponent: Callable[[int], tuple[int, int]],
+    *,
+    error: float = 0.0,
 ) -> BoolArray:
     """Return (m,) independent flags, the i-th true with probability exactly exp(-a_i / b_i).
 
     Args:
         generator: the source of bits, one word per flag and more where it is close.
-        exponents: (m,) a_i / b_i >= 0, right to four roundings of float64.
+        exponents: (m,) a_i / b_i >= 0, right to four roundings of float64 and ``error``.
         get_exact_exponent: gives the integers (a_i, b_i) of the flag with number i.
+        error: of an exponent, absolute, on top of the roundings; it changes exp(-a / b) by no more than itself.
     """
     words = generator.random_raw(len(exponents))
     # Errors: 2^-54 for the word as a float; at most x exp(-x) 2^-51 < 2^-52 through the exponent x; that
     # of exp itself, granted 2^-47; 2^-53 for the difference. Their sum is below UNDECIDED_GAP.
     gap = words * 2.0**-64 - np.exp(-exponents)
     flags: BoolArray = gap < 0
-    for i in np.flatnonzero(np.abs(gap) <= UNDECIDED_GAP):
+    for i in np.flatnonzero(np.abs(gap) <= UNDECIDED_GAP + error):
         flags[i] = _is_below(int(words[i]), *get_exact_exponent(int(i)), lambda: int(generator.random_raw(1)[0]))
     return flags
 
@@ -262,8 +278,9 @@ def compute_step_exponent(owner: str, scale: float, max_coordinate: float) -> in
     mantissa, exponent = math.frexp(scale)
     exponent -= FINENESS_BITS + (mantissa == 0.5)  # noqa: PLR2004 - frexp's mantissa of a power of two
     if not math.isfinite(scale) or scale <= 0 or abs(exponent) > _MAX_EXPONENT:
-        raise InputError(f"{owner} cannot make noise of scale {scale:g}; choose epsilon and domain of usual size.")
-    if math.ldexp(max_coordinate, -exponent) > MAX_INPUT_STEPS:
+        raise InputError(f"{owner} cannot draw noise of scale {scale:g}: choose an epsilon and a domain of usual size.")
+    # In rational arithmetic, since a float may overflow.
+    if Fraction(max_coordinate) > MAX_INPUT_STEPS * Fraction(2) ** exponent:
         raise InputError(
             f"{owner} cannot serve inputs up to {max_coordinate:g} with noise of scale {scale:g}, more than "
             "4,194,304 times smaller; choose a smaller epsilon or a domain nearer to 0 (subtract a public number)."

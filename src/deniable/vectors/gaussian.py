@@ -14,7 +14,7 @@ from deniable.accounting.gaussian import (
 )
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError, check_number_within, check_positive
-from deniable.core.guarantees import Guarantee
+from deniable.core.guarantees import Guarantee, NoiseLaw
 from deniable.core.numbers import format_exact
 from deniable.vectors.discrete_noise import (
     GRID_ARITHMETIC,
@@ -55,7 +55,7 @@ class Gaussian(VectorMechanism):
     """
 
     name = "gaussian"
-    noise = "gaussian"
+    noise: NoiseLaw = "gaussian"
     arithmetic = GRID_ARITHMETIC
     domain: Domain
 

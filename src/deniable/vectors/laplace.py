@@ -6,7 +6,7 @@ from randomgen import AESCounter
 
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import check_positive
-from deniable.core.guarantees import Guarantee
+from deniable.core.guarantees import Guarantee, NoiseLaw
 from deniable.vectors.discrete_noise import (
     GRID_ARITHMETIC,
     ROUNDING_FACTOR,
@@ -45,7 +45,7 @@ class Laplace(VectorMechanism):
     """
 
     name = "laplace"
-    noise = "laplace"
+    noise: NoiseLaw = "laplace"
     arithmetic = GRID_ARITHMETIC
     domain: Domain
 

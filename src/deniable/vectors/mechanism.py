@@ -4,7 +4,7 @@ import abc
 import dataclasses
 import functools
 import math
-from typing import ClassVar, Literal, NamedTuple
+from typing import ClassVar, NamedTuple
 
 import numpy as np
 import numpy.typing as npt
@@ -13,7 +13,7 @@ from randomgen import AESCounter
 from deniable.core.arrays import FloatArray
 from deniable.core.classes import is_builtin_class
 from deniable.core.errors import InputError, NotTractable, make_parameter_error
-from deniable.core.guarantees import Guarantee
+from deniable.core.guarantees import Guarantee, NoiseLaw
 from deniable.core.randomness import derive_key_from_seed
 from deniable.vectors.discrete_noise import make_noise_generator
 from deniable.vectors.domains import Domain, check_dimension
@@ -50,8 +50,6 @@ class VectorMechanism(abc.ABC):
 
     name: ClassVar[str]
     """Name in the registry and in reports."""
-    noise: ClassVar[Literal["laplace", "gaussian"] | None] = None
-    """Law of the noise where every coordinate gets independent noise of one scale; None for any other."""
     arithmetic: ClassVar[str] = "noise in floating point"
     """How draws are made, in words, for reports and certificates."""
     domain: Domain | None = None
@@ -61,6 +59,11 @@ class VectorMechanism(abc.ABC):
         if seed is not None:
             derive_key_from_seed(seed)  # raises
         self.seed = seed
+
+    @property
+    def noise(self) -> NoiseLaw | None:
+        """Law of the noise, of one scale whatever the input; None for any other."""
+        return None
 
     @property
     @abc.abstractmethod

@@ -136,7 +136,7 @@ def test_what_is_public_is_read_before_it_changes():
 def test_what_is_public_must_not_change_by_itself():
     """A public part that draws is refused: it would seem to move with private input."""
     random = np.random.default_rng(1)
-    with refuses("returned other numbers than before"):
+    with refuses("returned different numbers than before"):
         dn.audit_language_model(lambda *_: [1, 2], PAIRS, public=lambda *_: random.random(3), **PURE)
 
 
@@ -214,7 +214,7 @@ def test_laws_that_remember_are_refused():
         return [1000, 1000 + next(calls)]
 
     for law in (drawn, counted):
-        with refuses("returned another law than before"):
+        with refuses("returned a different law than before"):
             dn.audit_language_model(law, PAIRS, **PURE)
 
 

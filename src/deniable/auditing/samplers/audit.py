@@ -87,7 +87,7 @@ def audit_language_model(
 
     For each pair and prefix the two laws of the next token are compared, both ways, with what the claim allows one
     token (`deniable.auditing.samplers.claims`). The status is ``refuted`` or ``not refuted``, the latter of these pairs
-    and prefixes only. The two laws of the witness are computed twice more, in both orders, and must come out the same.
+    and prefixes only. The two laws of the witness are computed twice more, in both orders, and must be the same.
 
     Where only the rounding of floats refutes, ``rounded_verdict`` says so: the verdict on the same laws when softmaxes
     in their arithmetic are granted 128 units in the last place.
@@ -103,7 +103,7 @@ def audit_language_model(
         **options: the fields of `LanguageAuditOptions`.
 
     Raises:
-        InputError: a parameter out of its domain; or a law that raises, prints, is no law, or differs between two
+        InputError: a parameter out of its domain; or a law that raises, prints, is not a law, or differs between two
             calls: the message names the call.
         TypeError: an unknown option.
     """
@@ -255,8 +255,8 @@ class _Comparison:
             again = self.caller.read_law(records, worst.prefix)
             if not np.array_equal(again, law):
                 raise InputError(
-                    f"{self.caller.describe(records, worst.prefix)} returned another law than before, by up to "
-                    f"{np.abs(again - law).max():.3g}: a law must depend on records and prefix only; give 'samples' "
+                    f"{self.caller.describe(records, worst.prefix)} returned a different law than before, by up to "
+                    f"{np.abs(again - law).max():.3g}: a law may depend only on records and prefix; give 'samples' "
                     "if it draws."
                 )
 

@@ -166,8 +166,8 @@ def find_changes(caller: SamplerCalls, neighbours: list[NeighbourRecords]) -> di
             changes[name] = max(changes.get(name, 0.0), change)
         if not np.array_equal(caller.read_array(pair.records, prefix), base, equal_nan=True):
             raise InputError(
-                f"{caller.describe(pair.records, prefix)} returned other numbers than before: what changes by itself "
-                "says nothing of private input. Take its randomness away."
+                f"{caller.describe(pair.records, prefix)} returned different numbers than before for the same input: "
+                "remove its randomness."
             )
     return changes
 

@@ -75,7 +75,7 @@ class TokenClaim:
             raise InputError(f"A claim of the kind {self.kind!r} {rule}. Got delta {format_exact(self.delta)}.")
         if not self.token_guarantee.epsilon:
             raise InputError(
-                f"A claim must allow each token at least the least float. Got epsilon {format_exact(self.epsilon)} "
+                f"A claim must allow each token at least the smallest float. Got epsilon {format_exact(self.epsilon)} "
                 f"for {self.tokens:,} tokens: give a larger epsilon, or fewer tokens."
             )
 

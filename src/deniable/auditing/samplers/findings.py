@@ -11,7 +11,7 @@ from deniable.core.report import Fact, Report, Section
 
 @dataclasses.dataclass(frozen=True)
 class SamplerFacts:
-    """What was seen of a sampler beside the verdict, each the most over all pairs and prefixes.
+    """What was seen of a sampler besides the verdict, each the most over all pairs and prefixes.
 
     Attributes:
         loss: ln of the ratio of a token's probabilities, of tokens that both sides give.
@@ -81,7 +81,7 @@ def _make_facts(claim: TokenClaim, facts: SamplerFacts) -> tuple[Fact, ...]:
     return (
         Fact("largest loss of a token that both sides give", facts.loss, times, format_lower(facts.loss)),
         *([one_delta] if claim.delta else []),
-        Fact("probability of tokens that one side alone gives", facts.one_sided_mass, text=mass),
+        Fact("probability of tokens that only one side gives", facts.one_sided_mass, text=mass),
         Fact("number of these tokens", facts.one_sided_tokens),
         Fact(
             f"a text of {claim.tokens:,} tokens like the worst",

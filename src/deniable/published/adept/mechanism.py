@@ -16,10 +16,11 @@ class ADePT(Laplace):
 
     which is not epsilon-DP: 2 C is the l2 sensitivity of the clip, and Laplace noise needs the l1
     sensitivity, 2 C sqrt(n) (Habernal 2021, Theorem 5.1). At opposite corners of the cube inscribed in
-    the sphere the loss is epsilon sqrt(n). Three remedies are proved:
+    the sphere the loss is epsilon sqrt(n). Four remedies are proved:
 
     - ``Laplace(domain=L1Ball(C))``: an l1 ball, whose l1 sensitivity is 2 C (Habernal 2021, Section 7);
     - ``Laplace(domain=L2Ball(C))``: noise of scale 2 C sqrt(n) / epsilon (the same place);
+    - ``KNorm(domain=L2Ball(C))``: noise in the l2 norm for the l2 sensitivity 2 C (Hardt and Talwar 2010);
     - ``Gaussian(domain=L2Ball(C), delta=...)``: noise for the l2 sensitivity 2 C, (epsilon, delta)-DP.
 
     The noise is the exact grid noise of `Laplace`, so the sensitivity is the only flaw.

@@ -30,7 +30,7 @@ class DPText(VectorMechanism):
     Theorem 3.1). Outputs below x_i then never come from x_i, and the loss is infinite (Theorem 3.2).
 
     The remedy, u on the right interval and an epsilon that is fixed before it sees data, is the Laplace
-    mechanism on the box: ``Laplace(domain=Box(lower, upper))``.
+    mechanism on the box: ``Laplace(domain=Box(lower, upper))``; ``KNorm`` on the same box needs less noise.
 
     Args:
         epsilon: claimed for one row, > 0.

@@ -8,7 +8,7 @@ from deniable.rewriting.model import Rewriter
 def make_dptext_method(model: Rewriter, *, epsilon: float, seed: int | None = None) -> VectorMethod:
     """Return DPText's mechanism on a model's vectors, clipped to the box of `choose_box`.
 
-    The remedy is `deniable.rewriting.methods.make_box_method`.
+    The remedies are `deniable.rewriting.methods.make_box_method` and `make_box_norm_method`.
 
     Args:
         model: encoder and decoder.

@@ -29,7 +29,7 @@ from deniable.published.dptext.training import (
     prepare_representation_run,
 )
 from deniable.rewriting.tokens import Vocabulary
-from deniable.vectors import Box, Laplace, VectorMechanism
+from deniable.vectors import Box, KNorm, Laplace, VectorMechanism
 
 LEARNED_EPSILON_NOTE = "; its epsilon was learned from the training texts, and tells of them by itself"
 
@@ -118,6 +118,8 @@ def _make_mechanism(options: RepresentationOptions, epsilon: float, seed: int | 
         return CopyMechanism(epsilon=epsilon, seed=seed)
     if options.variant == "fixed":
         return Laplace(epsilon=epsilon, domain=Box(BOX_LOWER, BOX_UPPER), seed=seed)
+    if options.variant == "norm":
+        return KNorm(epsilon=epsilon, domain=Box(BOX_LOWER, BOX_UPPER), seed=seed)
     return DPText(epsilon=epsilon, invalid=options.invalid, lower=BOX_LOWER, upper=BOX_UPPER, seed=seed)
 
 

@@ -20,9 +20,9 @@ from deniable.learning.loop import AdamRun, select_batch
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.mechanism import InvalidDraws
 from deniable.rewriting.tokens import PAD, Vocabulary
-from deniable.rewriting.training import pad_token_rows
+from deniable.rewriting.training import add_training_noise, pad_token_rows
 
-NoiseVariant = Literal["published", "fixed", "none"]
+NoiseVariant = Literal["published", "fixed", "norm", "none"]
 
 BOX_LOWER, BOX_UPPER = -1.0, 1.0
 """The box that the encoder's tanh bounds every coordinate to: public, and known before any data are seen."""
@@ -39,7 +39,8 @@ class TrainableNoise(nn.Module):
 
     As published, epsilon is a parameter, ``bound`` times a sigmoid, trained with everything else, and the noise is
     ``-(Delta / epsilon) sgn(u) ln(1 - 2 |u|)`` for u from (0, 1) (Habernal 2022, equations 8 and 9): one-sided, with
-    no logarithm for half of the draws. Fixed, epsilon is ``bound`` and u is from (-1/2, 1/2): Laplace noise.
+    no logarithm for half of the draws. Fixed, epsilon is ``bound`` and u is from (-1/2, 1/2): Laplace noise. As a
+    ``norm`` it is that of `deniable.vectors.KNorm` on the box: its mean length in the maximum norm is Delta / epsilon.
 
     Args:
         variant: a `NoiseVariant`; ``none`` adds nothing.
@@ -63,13 +64,15 @@ class TrainableNoise(nn.Module):
         return torch.full_like(self.raw, self.bound)
 
     def scale(self) -> Tensor:
-        """Return Delta / epsilon, a scalar; 0 without noise."""
+        """Return Delta / epsilon, a scalar, about the size of a coordinate's noise; 0 without noise."""
         return torch.zeros_like(self.raw) if self.variant == "none" else self._sensitivity / self.epsilon
 
     def forward(self, latent: Tensor, rng: torch.Generator) -> Tensor:
         """Return (b, n): the latent vectors (b, n) with fresh noise."""
         if self.variant == "none":
             return latent
+        if self.variant == "norm":
+            return add_training_noise(latent, ("max-norm", float(self.scale()) / latent.shape[1]), rng)
         u = torch.rand(latent.shape, generator=rng, dtype=latent.dtype, device=latent.device)
         if self.variant == "fixed":
             u = (u - 0.5).clamp(-0.5 + _MIN_DISTANCE, 0.5 - _MIN_DISTANCE)
@@ -208,7 +211,8 @@ class RepresentationOptions:
 
     Attributes:
         variant: ``published``: epsilon is learned below a bound, with the sampler of the papers; ``fixed``: Laplace
-            noise with an epsilon that is not trained; ``none``: no noise, the adversary only.
+            noise with an epsilon that is not trained; ``norm``: the same with noise in the maximum norm, which is
+            shorter; ``none``: no noise, the adversary only.
         epsilon: the bound on a learned epsilon, or epsilon itself; without effect where there is no noise.
         invalid: of the published sampler, see `deniable.published.dptext.mechanism.DPText`.
         dimensions: n, of a representation.

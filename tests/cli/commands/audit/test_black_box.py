@@ -29,9 +29,9 @@ def test_a_callable_that_loses_more_than_it_claims(audit, mechanisms):
     result = audit("lost", "--samples", "400", "--seed", "1")
     assert result.code == 1
     first, second, witness, method = result.text.splitlines()
-    assert first == f"{mechanisms}:lost, by its outputs alone"
+    assert first == f"{mechanisms}:lost, judged only by its outputs"
     assert second.startswith("refuted: claimed epsilon 1, true epsilon >= ")
-    assert second.endswith(" with 95 % confidence")
+    assert second.endswith(" with 95% confidence")
     assert "guesses are right; nearest inputs " in witness
     assert "coin-flip game" in method
     assert "400 samples" in method

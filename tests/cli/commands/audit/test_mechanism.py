@@ -70,7 +70,7 @@ def test_every_mechanism(call, cache, name, metric):
     assert not cache.exists()
 
 
-@pytest.mark.parametrize("metric", ["steps", "euclidean", "manhattan", "chebyshev", "angular"])
+@pytest.mark.parametrize("metric", ["steps", "euclidean", "manhattan", "chebyshev", "angular", "mahalanobis"])
 def test_metrics(call, metric):
     """Every metric is there by name."""
     result = call("audit", "mechanism", "tem", *BASIC, "--metric", metric)

@@ -47,7 +47,7 @@ def test_every_kind_of_file(tmp_path):
                 ("a.csv", b"text,label\n", "no records"),
                 ("a.csv", b"text,label\na\n", "Row 2"),
                 ("a.csv", b"a,a\n1,2\n", "one name"),
-                ("a.csv", b"text\n" + b"a" * 140_000, "no table"),
+                ("a.csv", b"text\n" + b"a" * 140_000, "cannot be read as a table"),
                 ("a.txt", b"\xff", "UTF-8"),
                 ("a.txt", b"1\n\n2\n  \n", "2, 4"),
                 ("a.txt", b"\n\n", "no records"),

@@ -72,4 +72,5 @@ def test_without_dp_accounting(call, keep, monkeypatch):
     result = call("audit", "zoo", "trainers", "--json")
     assert result.code == 0
     assert "trainers need dp-accounting" in result.err
+    assert result.err.startswith("This takes minutes")
     assert json.loads(result.text)[0]["exact"] is None

@@ -14,6 +14,7 @@ from deniable.cli.callables import TimeLimitError
 from deniable.cli.commandline import option
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
@@ -30,7 +31,7 @@ class BlackBoxAudit:
     Attributes:
         claim: epsilon that the black box claims, per unit of --distance.
         delta: delta of the claim.
-        distance: distance between the two inputs, or a file with one distance per pair, one a line.
+        distance: distance between the two inputs, or a file with one distance per line for each pair.
         confidence: confidence level of the lower bound.
         game: guessing game that is played (auto: chosen from the inputs).
         samples: total number of calls.
@@ -70,7 +71,7 @@ class BlackBoxAudit:
         sampler = limit_call_time(sampler, self.time_limit, "One call of the sampler")
         with show_passes("sampling"):
             verdict = audit(sampler, seed=self.seed, **{**options, **inputs})
-        report_verdict(name, [f"{name}, by its outputs alone"], verdict, as_json=as_json)
+        report_verdict(name, [f"{name}, judged only by its outputs"], verdict, as_json=as_json)
 
     def _parse_distances(self) -> float | list[float]:
         """Return a distance, or those of a file, one a line, a distance for each pair."""
@@ -80,7 +81,7 @@ class BlackBoxAudit:
         try:
             return [float(line) for line in lines]
         except ValueError:
-            message = f"The distance {self.distance!r} is neither a number nor a file of numbers, one a line."
+            message = f"The distance {self.distance!r} is neither a number nor a file of numbers, one per line."
             raise InputError(message) from None
 
 
@@ -96,7 +97,7 @@ def report_verdict(name: str, heading: list[str], verdict: "Verdict", *, as_json
     if as_json:
         typer.echo(json.dumps({"mechanism": name, **verdict.to_dict()}, indent=2, ensure_ascii=False))
     else:
-        typer.echo("\n".join([*heading, str(verdict)]))
+        say("\n".join([*heading, str(verdict)]))
     if verdict.status == "refuted":
         raise typer.Exit(EXIT_REFUTED)
 

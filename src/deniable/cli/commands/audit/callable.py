@@ -39,7 +39,7 @@ class CallableInputs:
         is_array = isinstance(x, np.ndarray) or isinstance(x_prime, np.ndarray)
         if type(x) is type(x_prime) and np.array_equal(x, x_prime) if is_array else x == x_prime:
             shown = shorten_text(repr(self.inputs[0]))
-            raise InputError(f"--inputs takes two different inputs, which an audit tells apart. Got {shown} twice.")
+            raise InputError(f"--inputs takes two different inputs, which an audit distinguishes. Got {shown} twice.")
         return x, x_prime
 
 
@@ -59,6 +59,9 @@ def run_audit_callable(
     """Audit a Python callable by sampling.
 
     Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+
+    Examples:
+        deniable audit callable mypackage.noise:sample --claim 1 --dimension 8
     """
     function = limit_call_time(import_callable, sampling.time_limit, "Importing the module")(target)
     x, x_prime = inputs.read()

@@ -19,7 +19,7 @@ class CommandInputs:
     """Black box.
 
     Attributes:
-        inputs: two texts, or @FILE twice: files with one text a line, which are paired by line.
+        inputs: two texts, or @FILE twice: files with one text per line, which are paired by line.
         lines: the program answers line by line: many texts in one run.
         run_timeout: maximum duration of one run of the program.
     """
@@ -54,6 +54,9 @@ def run_audit_command(
     """Audit an external program by sampling.
 
     Samples can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+
+    Examples:
+        deniable audit command "./privatize.sh" --lines --inputs "food in rome" "food in paris" --claim 1.5
     """
     try:
         arguments = shlex.split(command)
@@ -94,7 +97,7 @@ def _read_texts(argument: str) -> list[str]:
         return [argument]
     texts = read_text_lines(path)
     if not texts:
-        raise InputError(f"The input file {path!r} is empty: write one text a line.")
+        raise InputError(f"The input file {path!r} is empty: write one text per line.")
     return texts
 
 
@@ -133,14 +136,14 @@ def make_command_sampler(
         if not output:
             raise InputError(
                 f"The command {arguments[0]!r} wrote nothing for the input {shorten_text(repr(text))}: "
-                "an empty text is a line end."
+                "write an empty text as a line end."
             )
         return output
 
     def run_lines(texts: Sequence[str]) -> list[str]:
         answers = run_program("".join(f"{text}\n" for text in texts)).removesuffix("\n").split("\n")
         if len(answers) != len(texts):
-            raise InputError(f"The command must answer each line by one line. Got {len(answers)} for {len(texts)}.")
+            raise InputError(f"The command must answer each line with one line. Got {len(answers)} for {len(texts)}.")
         return answers
 
     return run_lines if line_by_line else (lambda text: run_program(f"{text}\n"))

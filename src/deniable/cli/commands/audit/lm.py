@@ -13,6 +13,7 @@ from deniable.cli.commands.audit.values import read_values
 from deniable.cli.options import JsonOption
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive, shorten_text
 
 if TYPE_CHECKING:
@@ -43,7 +44,7 @@ class SamplerInputs:
     """Looked at.
 
     Attributes:
-        neighbours: file with one JSON object a line: records, other (their neighbour), and prefix (tokens) if any.
+        neighbours: file with one JSON object per line; records, other (their neighbour), and prefix (tokens) if any.
         steps: number of prefixes for each pair, each a token longer than the last, drawn from the law.
         public: function like LAW that returns what the claim calls public, to see what moves it.
         time_limit: maximum duration of a call of LAW.
@@ -120,6 +121,9 @@ def run_audit_lm(
     """Audit a next-token sampler, exactly over its vocabulary for pairs of neighbours.
 
     What is found refutes a claim, and never proves one. Exits with 1 if the claim is refuted.
+
+    Examples:
+        deniable audit lm my_writer:law --claim pure --epsilon 1 --tokens 100 --neighbours pairs.jsonl
     """
     from deniable.auditing.samplers.audit import audit_language_model
 
@@ -140,6 +144,6 @@ def _report(target: str, found: "LanguageAudit", *, as_json: bool) -> None:
         content = {"mechanism": target, **found.verdict.to_dict(), "report": found.to_report().to_dict()}
         typer.echo(json.dumps(content, indent=2, ensure_ascii=False))
     else:
-        typer.echo(f"{target}\n{found}")
+        say(f"{target}\n{found}")
     if found.verdict.status == "refuted":
         raise typer.Exit(EXIT_REFUTED)

@@ -58,6 +58,10 @@ def run_audit_mechanism(
     """Verify a mechanism of this package over all its inputs and outputs.
 
     The mechanisms listed before laplace are for words, the others for vectors. Exits with 1 if the claim is refuted.
+
+    Examples:
+        deniable audit mechanism auto --epsilon 2.8
+        deniable audit mechanism dptext --epsilon 10 --dimension 64
     """
     is_word_mechanism = name in _WORD_NAMES
     takes = {"epsilon"} if is_word_mechanism else {*inspect.signature(VECTOR_MECHANISMS[name]).parameters}

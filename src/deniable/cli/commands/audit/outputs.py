@@ -31,9 +31,11 @@ class OutputsAudit(BlackBoxAudit):
 def run_audit_outputs(
     first: Annotated[
         str,
-        typer.Argument(metavar="A", help="Outputs for the first input: .npy, .jsonl, or text with one output a line."),
+        typer.Argument(
+            metavar="A", help="Outputs for the first input: .npy, .jsonl, or text with one output per line."
+        ),
     ],
-    second: Annotated[str, typer.Argument(metavar="B", help="Outputs for the second input, as many as in A.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Outputs for the second input, as many as for the first.")],
     sampling: OutputsAudit,
     *,
     as_json: JsonOption = False,
@@ -42,6 +44,9 @@ def run_audit_outputs(
 
     Lines are compared byte by byte, and as numbers where they are numbers. Samples can refute a claim, but never prove
     one. Exits with 1 if the claim is refuted.
+
+    Examples:
+        deniable audit outputs first.npy second.npy --claim 1
     """
     from deniable.auditing.black_box import MIN_SAMPLES
 

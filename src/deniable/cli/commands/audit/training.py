@@ -18,6 +18,7 @@ from deniable.cli.commands.audit.values import read_values
 from deniable.cli.options import JsonOption
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
@@ -40,10 +41,10 @@ class TrainingAudit:
         claim: epsilon that the training claims for one record.
         delta: delta of the claim.
         noise: what the claim rests on (gaussian shows smaller violations).
-        records: records that are in the data in any case.
-        canaries: records that are there or not, by coins; or how many of --records are taken, at random.
-        other: record that takes the place of the canary where it is not there; worst-case only.
-        other_is_empty: the claim is for a record made empty, and --other is that.
+        records: records that are always in the data.
+        canaries: canaries, records included or left out at random; or how many of --records to use as canaries.
+        other: record that replaces the canary when it is left out; worst-case only.
+        other_is_empty: the claim is about a record made empty, and --other is that record.
         method: audit (auto: by the number of canaries).
         runs: number of training runs.
         guesses: number of coins to guess, for one-run and losses.
@@ -98,6 +99,9 @@ def run_audit_training(
     """Audit a training by running it.
 
     Runs can refute a claim, but never prove one. Exits with 1 if the claim is refuted.
+
+    Examples:
+        deniable audit training mypackage.training:train --claim 1 --delta 1e-5 --records mypackage.data:records
     """
     audit: Callable[..., Any] = functools.partial(_audit, target, options)
     if options.time_limit is not None:
@@ -157,7 +161,7 @@ def _report(target: str, facts: "TrainingFacts | None", verdict: "Verdict", *, a
             names = [name for name, found in facts.verdicts.items() if found.status == "refuted"]
             refuted = [f"{target}, by its facts\nrefuted: by {' and by '.join(names)}\n"] if names else []
             lines = [facts.to_report().to_text(), *refuted, *lines]
-        typer.echo("\n".join(lines))
+        say("\n".join(lines))
     if verdict.status == "refuted" or (facts is not None and facts.is_refuted):
         raise typer.Exit(EXIT_REFUTED)
 

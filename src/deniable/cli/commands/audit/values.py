@@ -24,8 +24,8 @@ def read_outputs(path: str) -> list[Any]:
     """
     if path.endswith((".parquet", *_DELIMITERS)):
         raise InputError(
-            f"The file {path!r} is a table: give outputs as .npy, .jsonl or text with one output a line, since a table "
-            "of them would be compared by its cells and not as it came."
+            f"The file {path!r} is a table: give outputs as .npy, .jsonl or text with one output per line. A "
+            "table would be compared cell by cell, and not as it was written."
         )
     outputs = _read_array(path, "outputs") if path.endswith(".npy") else _read_lines(path)
     if not outputs:
@@ -88,14 +88,14 @@ def _read_delimited(path: str, delimiter: str) -> list[Any]:
     try:
         rows = list(csv.reader(io.StringIO(read_text_file(path), newline=""), delimiter=delimiter, strict=True))
     except csv.Error as error:
-        raise InputError(f"The file {path!r} is no table: {error}.") from None
+        raise InputError(f"The file {path!r} cannot be read as a table: {error}.") from None
     header, *records = rows or [[]]
     if len(set(header)) < len(header):
         raise InputError(f"The file {path!r} has two columns of one name: rename one.")
     for number, cells in enumerate(records, 2):
         if len(cells) != len(header):
             raise InputError(
-                f"Row {number} of {path!r} has {len(cells)} cells where the header has {len(header)}: mend it."
+                f"Row {number} of {path!r} must have {len(header)} cells, as the header has. Got {len(cells)}: fix it."
             )
     return [dict(zip(header, cells, strict=True)) for cells in records]
 

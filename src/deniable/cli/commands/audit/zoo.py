@@ -11,6 +11,7 @@ import typer
 from deniable.cli.options import JsonOption
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
+from deniable.cli.terminal import say
 from deniable.core.numbers import format_lower, format_upper
 
 if TYPE_CHECKING:
@@ -48,11 +49,16 @@ def run_audit_zoo(
 ) -> None:
     """Audit a collection of broken mechanisms, trainers or samplers, and print what each audit finds.
 
-    Correct ones are audited too, as controls. Exits with 1 if a verdict is not as expected.
+    Correct ones are audited too, as controls. It takes minutes. Exits with 1 if a verdict is not as expected.
+
+    Examples:
+        deniable audit zoo
+        deniable audit zoo trainers
     """
     from deniable.core.parallel import get_progress_reporter, hide_progress
 
     findings: list[EntryVerdicts] = []
+    say("This takes minutes: every entry is audited anew.", err=True)
     with show_passes("auditing"):
         report, entries = get_progress_reporter(), load_installed_entries(zoo)
         report(0, len(entries))
@@ -65,7 +71,7 @@ def run_audit_zoo(
         records = [{kind: finding.entry.name, **finding.to_dict()} for finding in findings]
         typer.echo(json.dumps(records, indent=2, ensure_ascii=False))
     else:
-        typer.echo(format_zoo_table(findings, kind))
+        say(format_zoo_table(findings, kind))
     if not all(finding.is_as_expected for finding in findings):
         raise typer.Exit(EXIT_REFUTED)
 
@@ -84,12 +90,10 @@ def load_installed_entries(zoo: str) -> "list[ZooEntry]":
                 raise
             missing_names.append(name)
     if missing_names:
-        typer.echo(f"{' and '.join(missing_names)} need torch, and were left out: install deniable[train].", err=True)
+        say(f"{' and '.join(missing_names)} need torch, and were left out: install deniable[train].", err=True)
     if zoo == "trainers" and importlib.util.find_spec("dp_accounting") is None:
         count = sum(entry.verify_law is not None for entry in entries)
-        typer.echo(
-            f"Facts of {count} trainers need dp-accounting, and were left out: install deniable[train].", err=True
-        )
+        say(f"Facts of {count} trainers need dp-accounting, and were left out: install deniable[train].", err=True)
         entries = [dataclasses.replace(entry, verify_law=None) for entry in entries]
     return entries
 
