@@ -101,7 +101,7 @@ def test_from_python(ledger):
     classifier = fit_classifier(texts, persons=persons, **options)
     assert "charged to a ledger" in classifier.facts["ledger"][0]
     assert count_units(ledger, "p0") in ([2], [1, 1])
-    for wrong, problem in (({}, "give persons too"), ({"persons": persons, "seed": 1}, "public seed")):
+    for wrong, problem in (({}, "pass `persons` too"), ({"persons": persons, "seed": 1}, "public seed")):
         with refuses(problem):
             synthesize(texts, rows=5, **options, **wrong)
 

@@ -141,14 +141,14 @@ def test_what_the_certificate_says():
     """Guarantee, declared number, domains, groups and the certainty of a guesser, rounded up, stand in it."""
     certificate = synthesize(epsilon=2.0, records=500, **STARS).certificate
     content = json.loads(certificate.to_json())
-    assert content["schema"] == "deniable-synthesis-certificate/1"
+    assert content["schema"] == "deniable-synthesis-certificate/2"
     assert (content["private"], content["records"]) == (True, 20)
     assert (content["guarantee"]["epsilon"], content["guarantee"]["delta"]) == (2.0, 1e-6)
     assert content["guarantee"]["unit"] == "record"
     assert content["nominal"] == {"units": 500, "source": "declared"}
     assert content["mechanism"]["domains"] == {"stars": ["1", "2", "3", "4", "5"]}
     assert len(content["groups"]) == 3
-    assert any("88.1 %" in line for line in content["meaning"])  # e^2 / (1 + e^2) = 0.8807...
+    assert any("88.1%" in line for line in content["meaning"])  # e^2 / (1 + e^2) = 0.8807...
 
 
 def test_it_says_nothing_of_the_private_records():

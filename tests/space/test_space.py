@@ -26,7 +26,7 @@ class TestWords:
         space = dn.Space(["The", "the", "CAT", "Cat", "cat", "dog"], np.arange(12.0).reshape(6, 2))
         assert space.words == ("the", "cat", "dog")
         np.testing.assert_array_equal(space.vectors, [[0, 1], [4, 5], [10, 11]])
-        assert space.notes == ("3 entries repeat a word but for capitals; the first of each was kept",)
+        assert space.notes == ("3 entries repeat a word in other capitals; the first of each was kept",)
         assert len(space) == 3
 
     def test_vectors_of_many_dimensions(self):

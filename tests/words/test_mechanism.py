@@ -91,7 +91,7 @@ def test_expected_kept(small_space):
     share = Leak(small_space, epsilon=0.1).expected_kept_share()
     assert (share.value, share.draws) == (1.0, 20_000)
     assert "+-" in str(share)
-    assert str(dn.TEM(small_space, epsilon=1e6, gamma=math.inf).expected_kept_share()) == "100.0 %"
+    assert str(dn.TEM(small_space, epsilon=1e6, gamma=math.inf).expected_kept_share()) == "100.0%"
 
 
 def test_expected_kept_is_the_same_in_every_process(small_space):

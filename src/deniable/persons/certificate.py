@@ -20,7 +20,7 @@ from deniable.text.release_certificate import (
     ReleaseCertificate,
 )
 
-SYNTHESIS_CERTIFICATE_SCHEMA = "deniable-synthesis-certificate/1"
+SYNTHESIS_CERTIFICATE_SCHEMA = "deniable-synthesis-certificate/2"
 FRESH_NOISE = "fresh noise from the operating system; not repeatable"
 PUBLIC_SEED_NOISE = "not private: public seed; anyone who knows the seed can undo the noise"
 _ARITHMETIC = (
@@ -81,7 +81,7 @@ class SynthesisCertificate(ReleaseCertificate):
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what the budget was spent on, and what persons with several records have."""
-        spent = [f"{one['name']}: {100 * one['share']:.3g} % of the budget" for one in self.measurements]
+        spent = [f"{one['name']}: {100 * one['share']:.3g}% of the budget" for one in self.measurements]
         selected = f"{format_exact(self.selection_delta)} of delta, for which words and phrases are named"
         return [
             Fact("nominal number", f"{self.nominal['units']:,}, {self.nominal['source']}"),
@@ -149,23 +149,23 @@ def _describe_meaning(guarantee: Guarantee, verdict: Verdict) -> list[str]:
     certainty = format_upper(as_percent(1 / (1 + math.exp(-guarantee.epsilon))))
     lines = [
         (
-            f"whether {unit} in the private table changes anyone's odds of anything at most "
-            f"{format_odds(guarantee.epsilon, format_upper)}-fold, with delta {format_exact(guarantee.delta)} on top"
+            f"whether {unit} in the private table can change anyone's odds of anything by a factor of up to "
+            f"{format_odds(guarantee.epsilon, format_upper)}, with delta {format_exact(guarantee.delta)} on top"
         ),
-        f"who thinks it as likely as not that {unit} in it is at most {certainty} % sure afterwards, delta aside",
+        f"an observer who is 50% sure that {unit} in it is at most {certainty}% sure afterwards, delta aside",
         "table, classifier and counts together have this guarantee, and whatever is made from them",
     ]
     if not is_person:
-        lines.append("a person with several records has less: see the groups")
+        lines.append("a person with several records is protected less: see the groups")
     return lines
 
 
 def _list_unprotected(generator: GeneratorName | None, unit: Unit) -> list[str]:
     lines = [
-        f"what holds without any one {unit}: how classes differ in their words, lengths and columns on the whole",
+        f"patterns that do not depend on any one {unit}, such as which words, lengths and columns mark each class",
         (
             "the declared classes, domains and numbers, and the choice of epsilon and generator, if they were made by "
-            "a look at the private table"
+            "looking at the private table"
         ),
         "the public texts, which count as known to all",
         "another release of the same private table: each spends its own budget, and epsilons add up",
@@ -176,7 +176,7 @@ def _list_unprotected(generator: GeneratorName | None, unit: Unit) -> list[str]:
             "and nobody can tell from here. That model, prompt and public texts are public is the owner's word"
         )
     if generator == "candidates":
-        lines.append("whatever the callable knows beside its request: it must not have seen the private table")
+        lines.append("whatever the callable knows besides its request: it must not have seen the private table")
     return lines
 
 
@@ -195,7 +195,7 @@ def build_linear_card(classifier: LinearClassifier, commitment: str) -> Report:
         Fact(
             str(one["name"]),
             one,
-            text=f"{100 * one['share']:.3g} % of the budget; {one['sums']} sums of {one['coordinates']:,} coordinates; "
+            text=f"{100 * one['share']:.3g}% of the budget; {one['sums']} sums of {one['coordinates']:,} coordinates; "
             f"norm of a unit at most {one['norm bound of a unit']:,}, discrete Gaussian noise of parameter "
             f"{one['noise']:,}",
         )

@@ -125,7 +125,7 @@ def restore_linear_classifier(artifact: "Artifact") -> LinearClassifier:
     return LinearClassifier(feature_map, classes, weights, None, None, artifact.facts)
 
 
-def load_linear_classifier(path: Path) -> LinearClassifier:
+def load_linear_classifier(path: str | Path) -> LinearClassifier:
     """Read a private classifier that `deniable.learning.artifact.save_model` wrote.
 
     Raises:

@@ -54,14 +54,14 @@ def group_rows(count: int, persons: Sequence[Any] | None = None, maximum: int | 
     if persons is None:
         return UnitRows(RECORD, np.arange(count), np.arange(count + 1))
     if len(persons) != count:
-        raise InputError(f"{count:,} rows need as many persons. Got {len(persons):,}: give one for each row.")
+        raise InputError(f"{count:,} rows need as many people. Got {len(persons):,}: give one for each row.")
     identities = require_identities("Persons", persons)
     numbers: dict[str, int] = {}
     person_numbers = np.array([numbers.setdefault(person, len(numbers)) for person in identities], dtype=np.int64)
     rows = np.argsort(person_numbers, kind="stable")
     row_counts = np.bincount(person_numbers, minlength=len(numbers))
     if maximum is not None:
-        check_count("the persons", "maximum", maximum)
+        check_count("a collection", "maximum", maximum)
         first_places = np.repeat(np.cumsum(row_counts) - row_counts, row_counts)
         rows = rows[np.arange(count) - first_places < maximum]
         row_counts = np.minimum(row_counts, maximum)

@@ -179,7 +179,7 @@ def _add_gradients(
                     gradient[column] = 0.0
                 for contrast in range(contrast_count):
                     gradient[column, contrast] += values[entry] * residual[contrast]
-        factor = _find_factor(gradient, touched[:touched_count], clip, bound)
+        factor = find_factor(gradient, touched[:touched_count], clip, bound)
         if factor == 0:
             continue  # an infinite or NaN gradient times 0 is NaN, which as an integer is -2^63
         for column in touched[:touched_count]:
@@ -188,7 +188,7 @@ def _add_gradients(
 
 
 @compile_loop
-def _find_factor(gradient: FloatArray, touched: IntArray, clip: float, bound: float) -> float:
+def find_factor(gradient: FloatArray, touched: IntArray, clip: float, bound: float) -> float:
     """Return a factor for the rows ``touched`` of a gradient, which then, rounded toward zero, have norm <= ``bound``.
 
     0 for a gradient that is 0 or not finite, as weights that overflowed make it.

@@ -27,7 +27,8 @@ class CollectionPrivacy:
     Attributes:
         epsilon: privacy budget for each record, or each person, as a whole.
         delta: delta of the budget, far below 1/n; for example 1e-6.
-        records: number of records or persons, if public; else about a hundredth of the budget measures it.
+        records: number of records (or people), if it may be public; otherwise about a hundredth of the budget measures
+            it.
         max_records: maximum number of records used per person, the first ones; all by default.
         chosen_from_data: record that epsilon was chosen from the private records.
 
@@ -106,7 +107,7 @@ CandidateGenerator = Callable[[CandidateRequest], list[str]]
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
 class SynthesisOptions(ClassifierOptions):
-    """What a synthetic table is made with; see `ClassifierOptions` for the classifier beside it.
+    """What a synthetic table is made with; see `ClassifierOptions` for the classifier next to it.
 
     Attributes:
         rows: number of synthetic records.
@@ -120,7 +121,7 @@ class SynthesisOptions(ClassifierOptions):
         writing: how its tokens are drawn.
 
     Raises:
-        InputError: an unknown generator, no row, values that are no list, candidates without a callable, a language
+        InputError: an unknown generator, no row, values that are not a list, candidates without a callable, a language
             model without a prompt, or a prompt that cannot name a class.
     """
 
@@ -141,7 +142,7 @@ class SynthesisOptions(ClassifierOptions):
         if self.generator not in (None, *names):
             raise make_parameter_error("synthesize", "generator", f"one of {', '.join(names)}", self.generator)
         if self.generator is not None and (self.generator == "candidates") != (self.propose is not None):
-            raise InputError("The generator 'candidates' needs a callable that proposes texts, and no other takes one.")
+            raise InputError("The generator 'candidates' needs a callable that proposes texts, and others take none.")
         has_model = self.model is not None
         if has_model != (self.prompt is not None) or (
             self.generator is not None and (self.generator == "language-model") != has_model
@@ -198,7 +199,7 @@ def build_request(prompt: str, label: str) -> str:
         raise InputError('The prompt is blank: say what each text is, for example "a film review".')
     if not {*re.findall(r"{.*?}|[{}]", prompt)} <= {_LABEL}:
         raise InputError(
-            f"A prompt holds no braces but {_LABEL}, for the name of a class. Got {shorten_text(repr(prompt))}."
+            f"A prompt may hold no braces except {_LABEL}, for the name of a class. Got {shorten_text(repr(prompt))}."
         )
     if _LABEL in prompt and not any(map(str.isalpha, label)):
         raise InputError(

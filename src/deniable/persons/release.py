@@ -124,7 +124,7 @@ class Release:
 
     def __post_init__(self) -> None:
         if self.options.max_records is not None and self.collection.persons is None:
-            raise InputError("max_records (--max-records) is for persons: say whose each record is, or leave it out.")
+            raise InputError("max_records (--max-records) is for people: say whose each record is, or leave it out.")
 
     @functools.cached_property
     def budget(self) -> Budget:
@@ -149,7 +149,7 @@ class Release:
         """
         persons = self.collection.persons
         if persons is None:
-            raise InputError("A ledger counts what persons spend: give persons too, or leave the ledger out.")
+            raise InputError("A ledger counts what people spend: pass `persons` too, or leave the ledger out.")
         if self.options.seed is not None:
             raise InputError("A public seed hides nothing, and a ledger counts what is hidden: leave out one of them.")
         left_out = charge_persons(ledger, self.budget, self.options.name, persons, drops=drops)
@@ -230,7 +230,7 @@ class Release:
         """
         options = self.options
         if measured.knowledge is None or not isinstance(options, SynthesisOptions):
-            raise InputError("A table is written with SynthesisOptions. Got those of a classifier alone.")
+            raise InputError("A table is written with SynthesisOptions. Got the options of a classifier.")
         options = options.choose_generator(has_public=bool(self.public.texts))
         table = _write_table(measured, measured.knowledge, self.public, options, writing)
         facts = measured.classifier.facts
@@ -254,7 +254,7 @@ def write_baseline(
         InputError: the public texts have no labels, or the generator writes from private counts.
     """
     if options.generator == "counts":
-        raise InputError("The generator 'counts' writes from private counts alone: it has no baseline.")
+        raise InputError("The generator 'counts' writes only from private counts: it has no baseline.")
     classes = len(options.classes)
     length_counts = np.bincount(find_length_bins(public.texts), minlength=len(LENGTH_EDGES) - 1)
     shares = np.full(classes, 1 / classes), normalize_shares(length_counts.astype(np.float64))
@@ -321,13 +321,13 @@ def synthesize(
         columns: further private columns by name, each with its values among the domains of the options.
         public: texts of the kind of the private ones that everybody may read, or a space whose words are the
             vocabulary; None for the words of `Space.glove`.
-        ledger: counts what each of the persons has spent, and is charged before anything is measured; a `Ledger`, or
+        ledger: counts what each person has spent, and is charged before anything is measured; a `Ledger`, or
             where one is.
 
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, no record that can be used, or a
             prompt of whose texts hardly any is usable.
-        BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
+        BudgetExceeded: the ledger's budget does not cover some people; nothing was charged or measured then.
     """
     options = options.choose_generator(has_public=isinstance(public, PublicTexts))
     try_prompt(options)
@@ -350,7 +350,7 @@ def fit_private_classifier(
 
     Raises:
         InputError: a parameter outside its domain, columns of different lengths, or no record that can be used.
-        BudgetExceeded: the ledger's budget does not cover some persons; nothing was charged or measured then.
+        BudgetExceeded: the ledger's budget does not cover some people; nothing was charged or measured then.
     """
     return _read_release((texts, labels, persons, None), options, public, ledger).measure().classifier
 

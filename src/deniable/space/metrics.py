@@ -7,11 +7,23 @@ word, for which only the order of nearness counts.
 
 import dataclasses
 import functools
+import hashlib
 import re
 from collections.abc import Callable, Mapping
 
+import numpy as np
+import numpy.typing as npt
+
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
+from deniable.space.mahalanobis import (
+    Entries,
+    MahalanobisCheck,
+    MahalanobisDistances,
+    MahalanobisError,
+    factor_matrix,
+)
+from deniable.space.poincare import bound_poincare_error, place_in_ball, prepare_poincare
 from deniable.space.steps import StepOptions
 from deniable.space.vector_distances import (
     VectorDistanceFiller,
@@ -68,10 +80,43 @@ class Metric:
         options = StepOptions(neighbours, reach, by)
         return cls(options.name, step_options=options)
 
+    @classmethod
+    def mahalanobis(cls, covariance: npt.ArrayLike | None = None) -> "Metric":
+        """Return d(x, y) = sqrt((x - y)' S^-1 (x - y)).
+
+        Args:
+            covariance: S (d, d), public and positive definite, such as the covariance of the vectors mixed with the
+                identity (Xu et al. 2020); None for the covariance of the points of the space itself, which is the
+                metric that ``metric="mahalanobis"`` names.
+
+        Raises:
+            InputError: S is not such a matrix.
+        """
+        entries: Entries | None = None
+        name = "mahalanobis"
+        if covariance is not None:
+            try:
+                matrix = np.array(covariance, dtype=np.float64)
+            except (TypeError, ValueError) as error:
+                raise InputError(
+                    f"The covariance of a Mahalanobis metric must be an array (d, d) of numbers: {error}."
+                ) from None
+            if matrix.ndim != 2 or matrix.shape[0] != matrix.shape[1] or not np.isfinite(matrix).all():  # noqa: PLR2004
+                raise InputError(
+                    f"The covariance of a Mahalanobis metric must be finite numbers (d, d). Got shape {matrix.shape}."
+                )
+            factor_matrix(matrix)
+            entries = tuple(map(tuple, matrix.tolist()))
+            name = f"mahalanobis(covariance={hashlib.blake2b(matrix.tobytes(), digest_size=8).hexdigest()})"
+        return cls(name, MahalanobisDistances(entries), MahalanobisCheck(entries), MahalanobisError(entries))
+
     @property
     def is_builtin(self) -> bool:
-        """Whether its name names it alone: that of any other metric is known to its user, and names nothing."""
-        return _find_by_name(self.name) == self
+        """Whether its name names only it: that of any other metric is known to its user, and names nothing."""
+        known = _find_by_name(self.name)
+        if type(self.prepare) is MahalanobisDistances and self.prepare.entries is not None:
+            known = Metric.mahalanobis(self.prepare.entries)
+        return known == self
 
     def __str__(self) -> str:
         """Return the name."""
@@ -97,7 +142,7 @@ def resolve_metric(choice: MetricChoice) -> Metric:
         return Metric(name, functools.partial(prepare_user_function, choice, name))
     if choice == "cosine":
         raise InputError(
-            "Cosine distance is no metric: it breaks the triangle inequality, so no guarantee "
+            "Cosine distance is not a metric: it breaks the triangle inequality, so no guarantee "
             "holds under it. Use metric='angular' (the angle itself)."
         )
     metric = _find_by_name(choice) if isinstance(choice, str) else None
@@ -128,6 +173,8 @@ METRICS: Mapping[str, Metric] = {
         Metric("manhattan", prepare_manhattan, bound_rounding_error=bound_sum_error),
         Metric("chebyshev", prepare_chebyshev, bound_rounding_error=bound_sum_error),
         Metric("angular", prepare_angular, normalize_directions, bound_angular_error),
+        Metric("poincare", prepare_poincare, place_in_ball, bound_poincare_error),
+        Metric.mahalanobis(),
     )
 }
 """The metrics by name; ``steps(neighbours=8, reach=6)`` names one too, see `Metric.steps`."""

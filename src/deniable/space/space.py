@@ -12,6 +12,7 @@ import numpy.typing as npt
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
 from deniable.core.errors import InputError, NotTractable, check_count
+from deniable.core.guarantees import Guarantee
 from deniable.core.parallel import Result
 from deniable.space.metrics import MetricChoice, resolve_metric
 from deniable.space.near_lists import (
@@ -50,34 +51,32 @@ PointNumbers = npt.NDArray[np.int32]
 class Space(Vocabulary):
     """Words with a metric: the domain of a word mechanism.
 
-    Words are folded to lower case; of several words with one folded form the first stands (lists of vectors are sorted
+    Words are folded to lower case; of several words with one folded form the first counts (lists of vectors are sorted
     by frequency) and `notes` says how many were left out. Words at distance zero from each other (equal vectors;
     parallel ones under the angular metric) are one *point*: mechanisms choose among points, then uniformly among the
     words of the point chosen.
 
     A space may **hide** public classes of words. All words of a class are then one point, apart from all others: no
-    output tells them apart. The metric of such a space is that of the merged points, and guarantees name it so
+    output distinguishes them. The metric of such a space is that of the merged points, and guarantees name it so
     (`metric_name`): between a class and another word the distance is that to the class's point. Numbers of any shape
-    and listed words that the space does not have are read as words of their class; addresses are read as the public
-    word ``example.org``.
+    and listed words that the space lacks are read as words of their class; addresses as the word ``example.org``.
 
-    Under the metric ``steps`` the distance is the number of steps from near word to near word, which takes lists of
-    near words: given, or found among the vectors. All other metrics are distances of vectors.
+    The metric ``steps`` takes lists of near words, given or found among the vectors; all others are of vectors.
 
-    A space that came with the package or from a file pickles as a reference to it: the other process reads it once,
-    and checks that it is the same.
+    A space that came with the package or from a file pickles as a reference to it, which is checked when it is read.
 
     Args:
         words: n words, most frequent first.
         vectors: array-like (n, d) of finite numbers; None where near words are given.
         near: array-like (n, K) of integers: the numbers of each word's near words, nearest first; -1 for none.
-        metric: ``steps``, ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, a `Metric`, or a function
-            f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as a metric; by default that of what is given: Euclidean
-            with vectors, steps with near words.
+        metric: ``steps``, ``euclidean``, ``manhattan``, ``chebyshev``, ``angular``, ``poincare`` (vectors inside the
+            unit ball), ``mahalanobis``, a `Metric`, or a function f(X (k, d), Y (n, d)) -> (k, n) that you vouch for as
+            a metric; by default that of what is given: Euclidean with vectors, steps with near words.
         hide: public classes of words: ``names``, ``places``, ``numbers``, ``health``, files that list a class of their
             own, or `deniable.space.word_classes.WordClass`.
         source: where the words come from, for certificates.
         notes: remarks about how the words were read.
+        guarantee: of the private texts that the vectors were made from; None where they are public.
 
     Raises:
         InputError: shapes that do not match, numbers that are not finite, fewer than two points, a metric that is none,
@@ -99,6 +98,7 @@ class Space(Vocabulary):
         hide: HideChoice = (),
         source: str = "given in memory",
         notes: Sequence[str] = (),
+        guarantee: Guarantee | None = None,
     ) -> None:
         if vectors is None and near is None:
             raise InputError("A space needs vectors (n, d) of its n words, or lists of near words: give one of them.")
@@ -106,7 +106,7 @@ class Space(Vocabulary):
         matrix = None if vectors is None else parse_vectors(words, vectors)[[*first_rows.values()]]
         lists = None if near is None else parse_lists(near, words, first_rows)
         self.metric = resolve_metric(("euclidean" if near is None else "steps") if metric is None else metric)
-        self.source = source
+        self.source, self.guarantee = source, guarantee
         classes = resolve_classes(hide)
         folded_words = [*first_rows]
         if classes and folded_words and ADDRESS_PLACEHOLDER not in first_rows:
@@ -368,7 +368,7 @@ class Space(Vocabulary):
         """Note how the space can be read again, where metric and classes have names that say so."""
         if self.metric.is_builtin and not any(isinstance(entry, WordClass) for entry in hide):
             entries = tuple(entry if entry in BUILTIN_CLASSES else str(Path(entry).absolute()) for entry in hide)  # type: ignore[arg-type]
-            options = options | {"metric": self.metric.name, "hide": entries}
+            options = options | {"metric": self.metric, "hide": entries}
             self._origin = reader, argument, tuple(options.items())
         return self
 

@@ -29,7 +29,7 @@ def parse_vectors(words: Sequence[str], vectors: npt.ArrayLike) -> FloatArray:
     if not is_usable.all():
         row = int(np.argmin(is_usable))
         raise InputError(
-            f"The vector of {words[row]!r} has a largest number of {largest[row]:g}, beyond {MIN_COORDINATE:g} ... "
+            f"The largest number in the vector of {words[row]!r} is {largest[row]:g}, outside {MIN_COORDINATE:g} to "
             f"{MAX_COORDINATE:g}: leave it out, or rescale the vectors."
         )
     # -0.0 and 0.0 are one number but two bit patterns.
@@ -51,7 +51,8 @@ def fold_words(words: Sequence[str]) -> tuple[dict[str, int], list[str]]:
     remarks = []
     repeated_count = len(words) - unusable_count - len(first_rows)
     if repeated_count:
-        remarks.append(f"{repeated_count} entries repeat a word but for capitals; the first of each was kept")
+        count = "1 entry repeats" if repeated_count == 1 else f"{repeated_count:,} entries repeat"
+        remarks.append(f"{count} a word in other capitals; the first of each was kept")
     if unusable_count:
         remarks.append(f"{unusable_count} entries are blank or hold a line break and were left out")
     return first_rows, remarks
@@ -71,7 +72,7 @@ def remark_on_shared_points(points: npt.NDArray[np.int32]) -> list[str]:
     """Return how many words that no class hides share their point with another, given the point of each."""
     shared = len(points) - len(np.unique(points))
     count = "1 word has" if shared == 1 else f"{shared:,} words have"
-    return [f"{count} the vector of a word before: one comes out as the other"] if shared else []
+    return [f"{count} the same vector as an earlier word: one may be replaced by the other"] if shared else []
 
 
 class Vocabulary(WriteOnce):

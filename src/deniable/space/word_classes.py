@@ -52,7 +52,7 @@ class WordClass:
         words: the listed words, folded; empty for this package's classes that are known by the shape of a word.
 
     Raises:
-        InputError: a word that is no single word.
+        InputError: a word that is not a single word.
     """
 
     name: str
@@ -187,7 +187,7 @@ def _refuse_shared_words(classes: Sequence[WordClass]) -> None:
             if shared:
                 raise InputError(
                     f"Words are in two classes, {word_class.name!r} and {other.name!r}: "
-                    f"{shorten_text(', '.join(map(repr, shared)))}. Take them out of one list, or hide one class alone."
+                    f"{shorten_text(', '.join(map(repr, shared)))}. Take them out of one list, or hide only one class."
                 )
 
 

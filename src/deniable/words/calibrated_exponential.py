@@ -61,7 +61,7 @@ def calibrate_steps(space: Space, graph: StepGraph, epsilon: float) -> float:
     No scale above epsilon is sought: beyond 16 the least entry keeps the tables from spending all of it.
 
     Raises:
-        InputError: epsilon is so small that rounding alone may exceed it.
+        InputError: epsilon is so small that rounding by itself may exceed it.
     """
 
     def estimate(scale: float) -> float:
@@ -96,7 +96,7 @@ def calibrate_scale(
         guess: share of epsilon to begin at. A good one saves time; the result does not rest on it.
 
     Raises:
-        InputError: epsilon is so small that rounding alone may exceed it.
+        InputError: epsilon is so small that rounding by itself may exceed it.
         NotTractable: the rounding of the space's metric is unknown.
     """
     low, high = epsilon / 2, epsilon
@@ -174,7 +174,7 @@ class CalibratedExponential(WordMechanism):
         P(y|w)  is proportional to  exp(-s d(w, y))
 
     The general proof (McSherry and Talwar 2007; Carvalho et al. 2021, Theorem 2) takes s = epsilon / 2, half of
-    it for the normaliser, which varies with w. How much it varies can be computed: s is the largest
+    it for the normalizer, which varies with w. How much it varies can be computed: s is the largest
     scale found whose exact epsilon, over all pairs of words and all outputs, is at most epsilon.
 
     Args:
@@ -195,7 +195,7 @@ class CalibratedExponential(WordMechanism):
         """Return the calibrated law.
 
         Raises:
-            InputError: epsilon is so small that rounding alone may exceed it.
+            InputError: epsilon is so small that rounding by itself may exceed it.
         """
         return make_exponential_law(self.space, self.kernel)
 

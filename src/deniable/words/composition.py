@@ -72,7 +72,7 @@ def compute_document_guarantee(
     total_loss = int(word_count) * loss
     composed_epsilon, method = _compose_losses(law, int(word_count), delta, loss, workers)
     if composed_epsilon >= total_loss:
-        composed_epsilon, method = total_loss, "the pure bound, on which composition does not improve"
+        composed_epsilon, method = total_loss, "the sum over words; composition is no better"
     adjacency = f"any two texts of {word_count:,} words"
     source = f"{word_count:,} times the largest loss of a word, {format_upper(loss, 6)}"
     pure = Guarantee(total_loss, source, status, adjacency=adjacency)

@@ -14,6 +14,8 @@ from deniable.words.prior import PriorLike, build_prior
 
 COVERED_SHARE = 0.9
 """Share of the outputs whose most likely words are counted."""
+DENIABILITY_RUNS = 1_000
+"""Draws over which N_w and S_w are counted, as by Xu et al. 2021 (Section 6.5)."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -48,6 +50,7 @@ class WordExplanation:
         outputs: the most likely ones, a hidden class as one.
         kept: probability that it stays as it was read.
         covering: number of words that make up `COVERED_SHARE` of the outputs.
+        distinct: S_w, how many different words are expected to come out in `DENIABILITY_RUNS` draws.
         draws: number of draws behind the probabilities, 0 where they are exact.
         guessed: how often the best guess is right when this word is the input; None where that is not known, and of a
             hidden class, of whose words always the same one is guessed, whichever was written.
@@ -63,6 +66,7 @@ class WordExplanation:
     outputs: list[WordOutput]
     kept: float
     covering: int
+    distinct: float
     draws: int
     guessed: float | None = None
     rank: int | None = None
@@ -102,6 +106,7 @@ def explain_word(
         _list_outputs(mechanism, read_number, probabilities, max_outputs),
         float(probabilities[read_number]),
         min(int((np.sort(probabilities)[::-1].cumsum() < COVERED_SHARE).sum()) + 1, len(space)),
+        float(compute_seen_probabilities(probabilities, DENIABILITY_RUNS).sum()),
         drawn,
     )
     if not mechanism.law.is_tabulated or space.find_class(read_number) is not None:
@@ -111,6 +116,13 @@ def explain_word(
     known = shares or mechanism.word_shares(resolved_prior)
     band = summarize_outcomes(space, resolved_prior.weights, known).find_band(rank)
     return dataclasses.replace(explanation, guessed=float(known.guessed[read_number]), rank=rank, band=band)
+
+
+def compute_seen_probabilities(probabilities: FloatArray, runs: int) -> FloatArray:
+    """Return how likely each output is to come out at least once: 1 - (1 - p)^runs."""
+    with np.errstate(divide="ignore"):
+        seen: FloatArray = -np.expm1(runs * np.log1p(-np.clip(probabilities, 0.0, 1.0)))
+    return seen
 
 
 def _compute_probabilities(mechanism: WordMechanism, word: str, draws: int) -> tuple[FloatArray, int]:

@@ -109,7 +109,7 @@ class WordMechanism(abc.ABC):
 
     @property
     def parameters(self) -> dict[str, float]:
-        """The numbers that define the mechanism, beside the space. Noise is keyed by them."""
+        """The numbers that define the mechanism, besides the space. Noise is keyed by them."""
         return {"epsilon": self.epsilon}
 
     def get_params(self, deep: bool = True) -> dict[str, Any]:  # noqa: FBT001, FBT002, ARG002 - scikit-learn's contract

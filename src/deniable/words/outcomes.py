@@ -39,9 +39,9 @@ class KeptShare:
     def __str__(self) -> str:
         """Return the share in percent, with a 95 % interval where it is simulated."""
         if not self.draws:
-            return f"{100 * self.value:.1f} %"
+            return f"{100 * self.value:.1f}%"
         margin = 196 * np.sqrt(max(self.value * (1 - self.value), 1 / self.draws) / self.draws)
-        return f"{100 * self.value:.1f} % (+- {format_upper(margin, decimals=1)}, {self.draws:,} simulated draws)"
+        return f"{100 * self.value:.1f}% (+- {format_upper(margin, decimals=1)}, {self.draws:,} simulated draws)"
 
 
 @dataclasses.dataclass(frozen=True)
@@ -116,8 +116,8 @@ class Outcomes:
         if self.exposed_word is None:
             return "no word: all are hidden"
         return (
-            f"{self.exposed_word!r} comes out unchanged in {format_upper_percent(self.exposed_share)} of draws: "
-            "no other word that is not hidden does more often"
+            f"{self.exposed_word!r} stays unchanged in {format_upper_percent(self.exposed_share)} of draws, and no "
+            "other word that is not hidden does more often"
         )
 
 

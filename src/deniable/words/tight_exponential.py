@@ -86,13 +86,13 @@ def _make_product(space: Space, scale: float, workers: int | None) -> Callable[[
 
 @dataclasses.dataclass(frozen=True, repr=False)
 class TightExponential(WordMechanism):
-    """Draws near words by an exponential law whose weights even out the normaliser.
+    """Draws near words by an exponential law whose weights even out the normalizer.
 
     For the input word w::
 
         P(y|w)  is proportional to  c(y) exp(-s d(w, y))
 
-    Where exp(-epsilon D) c = 1 has a solution c > 0, it is used with s = epsilon: all normalisers are
+    Where exp(-epsilon D) c = 1 has a solution c > 0, it is used with s = epsilon: all normalizers are
     1 and every constraint P(w|w) <= exp(epsilon d(w, w')) P(w|w') is an equality ("tight-constraints
     mechanism": ElSalamouny, Chatzikokolakis, Palamidessi, POST 2013). Where the solution has
     negative entries, which happens at small epsilon, c > 0 is fitted and s calibrated below epsilon.
@@ -116,7 +116,7 @@ class TightExponential(WordMechanism):
         """Return the law that was found.
 
         Raises:
-            InputError: epsilon is so small that rounding alone may exceed it.
+            InputError: epsilon is so small that rounding by itself may exceed it.
         """
         return ExponentialLaw(self.space, self.kernel)
 

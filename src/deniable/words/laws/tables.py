@@ -71,7 +71,7 @@ def _write_cumulative_table(row: FloatArray, out: IntegerTable) -> None:
     """
     if not _cumulate_row(row, TABLE_TOTAL, TABLE_FLOOR, out):
         raise InputError(
-            "The law of a mechanism gives a row that is no distribution: its probabilities must be numbers of at "
+            "The law of a mechanism has a row that is not a distribution: its probabilities must be numbers of at "
             f"least 0 that sum to 1. Got a sum of {row.sum():.9g} and a least one of {row.min():.9g}."
         )
 
