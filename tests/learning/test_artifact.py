@@ -78,6 +78,7 @@ def test_an_artifact_comes_back(path):
     assert type(artifact.facts["steps"]) is int
     assert torch.equal(artifact.weights["weight"], torch.tensor([1.0, 2.0]))
     assert artifact.path == path
+    assert read_artifact(str(path)).path == path
 
 
 def test_weights_of_every_form(tmp_path):
@@ -159,9 +160,9 @@ def describe(configuration):
 @pytest.mark.parametrize(
     ("configuration", "value"),
     [
-        (b"[" * 150_000 + b"]" * 150_000, "deep in each other"),
-        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "deep in each other"),
-        (b"[" * 21 + b"]" * 21, "deep in each other"),
+        (b"[" * 150_000 + b"]" * 150_000, "nested more than"),
+        (b'{"a":' * 100_000 + b"1" + b"}" * 100_000, "nested more than"),
+        (b"[" * 21 + b"]" * 21, "nested more than"),
         (b'{"a": NaN}', "NaN"),
         (b'{"a": -Infinity}', "-Infinity"),
         (b'{"a": 1e999}', "not finite"),

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 from torch import nn
 from torch.func import functional_call, grad, vmap
 
-from deniable.learning.clipping import _CLIP_SLACK, EMPTY_LABEL, sum_clipped_gradients
+from deniable.learning.clipping import _CLIP_SLACK, EMPTY_LABEL, sum_clipped_gradients, sum_clipped_losses
 from tests.models.images.random_images import data, fit
 from tests.refusals import refuses
 
@@ -91,6 +91,31 @@ def test_it_is_the_sum_of_clipped_gradients(name, clip, views):
         agree(found, expected, 1e-9)
     total = nn.functional.cross_entropy(network(given.flatten(0, 1)), labels.repeat_interleave(views)) * 5
     assert loss == pytest.approx(total.item())
+
+
+def compute_cross_entropies(network):
+    """Return the losses (b,) of a network's examples, each by its own copy of the parameters."""
+
+    def compute(copies, inputs, labels):
+        logits = vmap(lambda given, some: functional_call(network, given, (some[None],))[0])(dict(copies), inputs)
+        return nn.functional.cross_entropy(logits, labels, reduction="none")
+
+    return compute
+
+
+@pytest.mark.parametrize("clip", [0.05, 1e6])
+def test_any_loss_is_clipped_example_by_example(clip):
+    """Stored gradients give the sum that ghost clipping gives of the same loss, and an empty record adds nothing."""
+    network, given = built("convolution"), random(5, 2, 9, 8)
+    labels = torch.tensor([0, 3, EMPTY_LABEL, 2, 0])
+    found, loss = sum_clipped_losses(network, compute_cross_entropies(network), given, labels, clip)
+    expected, expected_loss = sum_clipped_gradients(network, network, given[:, None], labels, clip)
+    agree(found, expected, 1e-9)
+    assert loss == pytest.approx(expected_loss)
+    rest = labels.where(torch.arange(5) != 1, EMPTY_LABEL)
+    without, _ = sum_clipped_losses(network, compute_cross_entropies(network), given, rest, clip)
+    moved = size({name: found[name] - held for name, held in without.items()})
+    assert 0 < moved <= clip
 
 
 def image_network(name, shape=(1, 18, 18)):

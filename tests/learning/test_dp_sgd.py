@@ -11,7 +11,7 @@ from torch import nn
 
 import deniable as dn
 from deniable.learning import dp_sgd
-from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, sum_clipped_gradients
+from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, sum_clipped_gradients, sum_clipped_losses
 from tests.models.images.random_images import data, fit, images
 
 KEY, OTHER = bytes(range(32)), bytes(32)
@@ -137,7 +137,10 @@ PRIVATE = [name for name, system in dn.images.IMAGE_TRAINERS.items() if "noise_m
 
 @pytest.mark.parametrize(
     ("name", "row"),
-    [(name, 7) if name in {"dp-sgd", "dp-cert"} else pytest.param(name, 7, marks=pytest.mark.deep) for name in PRIVATE]
+    [
+        (name, 7) if name in {"dp-sgd", "dp-cert", "dp-ibp"} else pytest.param(name, 7, marks=pytest.mark.deep)
+        for name in PRIVATE
+    ]
     + [pytest.param(name, row, marks=pytest.mark.deep) for name in PRIVATE for row in (0, 29)],
 )
 def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
@@ -150,11 +153,15 @@ def test_neighbours_differ_in_one_clipped_term(name, row, monkeypatch):
     other = data(30, (1, 18, 18))
     other.train.labels[row] = EMPTY_LABEL
 
-    def watched(*given):
-        sums.append(sum_clipped_gradients(*given))
-        return sums[-1]
+    def watch(summed):
+        def watched(*given):
+            sums.append(summed(*given))
+            return sums[-1]
 
-    monkeypatch.setattr(dp_sgd, "sum_clipped_gradients", watched)
+        return watched
+
+    for summed in (sum_clipped_gradients, sum_clipped_losses):
+        monkeypatch.setattr(dp_sgd, summed.__name__, watch(summed))
     given = {"steps": 1, "batch_size": 30, "width": 0.25, "clip": 0.5, "average": 0.0}
     one, two = (fit(name, some, seed=3, **given) for some in (records, other))
     first, second = (found[0] for found in sums)

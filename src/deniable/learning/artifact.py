@@ -92,7 +92,7 @@ def save_model(model: StoredModel, path: Path, *, force: bool = False) -> None:
         stream.write(serialize_model(model))
 
 
-def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
+def read_artifact(path: str | Path, expected_kind: str | None = None) -> Artifact:
     """Return what the file of a model holds; nothing in it is executed, and it may come from anybody.
 
     Args:
@@ -102,6 +102,7 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
     Raises:
         InputError: no such file, it is not a model, it is damaged, or it is of another version or another kind.
     """
+    path = Path(path)
     with reraise_corrupt_file(path), open_archive(path) as archive:
         content = parse_strict_json(read_member(archive, _DESCRIPTION), _LIMITS)
         if content["format"] != ARTIFACT_FORMAT:
@@ -119,8 +120,8 @@ def read_artifact(path: Path, expected_kind: str | None = None) -> Artifact:
     artifact = Artifact(content["kind"], content["configuration"], weights, content["facts"], path)
     if expected_kind is not None and artifact.kind != expected_kind:
         raise InputError(
-            f"{str(path)!r} holds another kind of model, {shorten_text(repr(artifact.kind))}: name the file of a "
-            f"model of kind {expected_kind!r}."
+            f"{str(path)!r} holds a model of the kind {shorten_text(repr(artifact.kind))}: name the file of a "
+            f"model of the kind {expected_kind!r}."
         )
     return artifact
 
@@ -183,4 +184,4 @@ def check_weight_shapes(build: Callable[[], nn.Module], weights: Mapping[str, Te
         network = build()
     for name, expected in network.state_dict().items():
         if weights[name].shape != expected.shape:
-            raise ValueError(f"the weight {name!r} has another shape than the network that the file describes")
+            raise ValueError(f"the weight {name!r} does not have its shape in the network that the file describes")

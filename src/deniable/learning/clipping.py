@@ -1,4 +1,4 @@
-"""The clipped sum of per-example gradients, computed without storing them: ghost clipping (Li et al. 2022).
+"""The clipped sum of per-example gradients: without storing them (ghost clipping, Li et al. 2022), or of any loss.
 
 The gradient of one example for the weight of a linear layer is G A^T, where A holds what enters the layer and G
 the derivatives of the loss by what leaves it, a column for each place at which the weight is used: one for a linear
@@ -15,9 +15,12 @@ the sum by at most::
 The sum of an example with several places is itself rounded, by at most m k u times its size before anything cancels,
 sum_p |g_p| |a_p| times its factor, for k places: this exceeds the slack only where the places of an example
 cancel each other.
+
+A bound on a network over a box of inputs depends on |W| beside W: the gradient is then no product of G and A^T, and is
+stored for each example.
 """
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 
 import torch
 from torch import Tensor, nn
@@ -35,6 +38,11 @@ _BATCH_NORMALIZATIONS = (nn.BatchNorm1d, nn.BatchNorm2d, nn.BatchNorm3d)
 """Layers whose output for one example depends on the other examples of the batch, with or without parameters."""
 
 ForwardFunction = Callable[[Tensor], Tensor]
+ExampleLosses = Callable[[Mapping[str, Tensor], Tensor, Tensor], Tensor]
+"""From parameters (b, ...) by name, one copy for each example, inputs (b, ...) and labels (b,) to losses (b,).
+
+The loss of an example depends on its own input, label and copy only.
+"""
 ClippedLayer = nn.Linear | nn.Conv2d
 
 
@@ -80,8 +88,7 @@ def sum_clipped_gradients(
         if layers[name].bias is not None:
             biases[name] = derivatives.sum(2)  # (b, out)
             squared_norms += biases[name].square().sum(1)
-    # A norm of zero needs no clipping.
-    factors = ((1 - _CLIP_SLACK) * clip / squared_norms.clamp(min=1e-30).sqrt()).clamp(max=1)  # (b,)
+    factors = _compute_factors(squared_norms, clip)
 
     sums: dict[str, Tensor] = {}
     for name, (inputs, derivatives) in columns.items():  # the name of a network that is one layer is empty
@@ -93,6 +100,35 @@ def sum_clipped_gradients(
         if name in biases:
             sums[f"{name}.bias".removeprefix(".")] = _sum_rows("b,bo->o", factors, biases[name])
     return sums, float(losses.sum())
+
+
+def sum_clipped_losses(
+    network: nn.Module, losses: ExampleLosses, inputs: Tensor, labels: Tensor, clip: float
+) -> tuple[dict[str, Tensor], float]:
+    """Return what `sum_clipped_gradients` does, for any loss, with memory for the gradients of all b examples.
+
+    Args:
+        network: whose parameters the gradients are by.
+        losses: see `ExampleLosses`.
+        inputs: (b, ...).
+        labels: (b,); an empty record has `EMPTY_LABEL` and adds nothing to the sum.
+        clip: C > 0.
+    """
+    copies = {
+        name: parameter.detach().expand(len(labels), *parameter.shape).requires_grad_()
+        for name, parameter in network.named_parameters()
+    }
+    values = losses(copies, inputs, labels.clamp(min=0)) * (labels != EMPTY_LABEL)
+    gradients = torch.autograd.grad(values.sum(), list(copies.values()))
+    squared_norms = torch.stack([gradient.flatten(1).square().sum(1) for gradient in gradients]).sum(0)
+    factors = _compute_factors(squared_norms, clip)
+    sums = {name: _sum_rows("b,b...->...", factors, gradient) for name, gradient in zip(copies, gradients, strict=True)}
+    return sums, float(values.detach().sum())
+
+
+def _compute_factors(squared_norms: Tensor, clip: float) -> Tensor:
+    """Return the factors (b,) that shorten gradients to the norm; a gradient of zero needs none."""
+    return ((1 - _CLIP_SLACK) * clip / squared_norms.clamp(min=1e-30).sqrt()).clamp(max=1)
 
 
 def _sum_rows(equation: str, *operands: Tensor) -> Tensor:
@@ -158,7 +194,8 @@ def _build_columns(
 ) -> tuple[Tensor, Tensor]:
     """Return A (b, in, places) and G (b, out, places) of one layer; the views of an example are further places."""
     if isinstance(layer, nn.Conv2d):
-        inputs, derivatives = _unfold_patches(layer, inputs), derivatives.flatten(2)
+        patches = unfold_patches(layer, inputs)
+        inputs, derivatives = patches.flatten(4).flatten(1, 3), derivatives.flatten(2)
     else:
         inputs, derivatives = inputs[:, :, None], derivatives[:, :, None]
 
@@ -169,8 +206,10 @@ def _build_columns(
     return join_views(inputs), join_views(derivatives)
 
 
-def _unfold_patches(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
-    """Return (n, in, places) what enters a convolution at each place, as `torch.nn.functional.unfold` does.
+def unfold_patches(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
+    """Return (n, in, rows, columns, height', width'), what enters a convolution at each place.
+
+    With the patches and the places flattened it is what `torch.nn.functional.unfold` returns.
 
     Torch's own function starts its threads anew for each image, and waits for all of them each time: long where other
     programs use the processors too.
@@ -185,7 +224,7 @@ def _unfold_patches(layer: nn.Conv2d, inputs: Tensor) -> Tensor:
     for axis, (size, gap, step) in enumerate(zip(layer.kernel_size, layer.dilation, layer.stride, strict=True), 2):
         patches = patches.unfold(axis, gap * (size - 1) + 1, step)[..., ::gap]
     # (n, in, height', width', rows, columns), a view
-    return patches.permute(0, 1, 4, 5, 2, 3).flatten(4).flatten(1, 3)
+    return patches.permute(0, 1, 4, 5, 2, 3)
 
 
 def _bound_rounding(products: Tensor, length: int) -> Tensor:

@@ -12,15 +12,19 @@ from torch import Tensor, nn
 from deniable.accounting.training import TrainingPlan
 from deniable.core.arrays import IntArray
 from deniable.core.randomness import make_generator
-from deniable.learning.clipping import sum_clipped_gradients
+from deniable.learning.clipping import ExampleLosses, sum_clipped_gradients, sum_clipped_losses
 
 ViewFunction = Callable[[Tensor, Tensor, torch.Generator], Tensor]
 """From inputs (b, ...) and labels (b,) to views (b, v, ...) of each, made of that input alone."""
+LossOfStep = Callable[[int], ExampleLosses]
+"""From the number of a step to the losses of its examples."""
 NoisyForwardFunction = Callable[[Tensor, torch.Generator], Tensor]
 """From inputs (b, ...) to logits (b, K), with the model's robustness noise from the generator."""
 
 _CHUNK_VIEWS = 512
 """Views in one pass of the network: the sums fit in cache."""
+_CHUNK_GRADIENTS = 128
+"""Examples whose gradients are stored at a time."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -79,6 +83,7 @@ class DPSGDRun:
         views: makes the views of each example.
         project_parameters: called after every step, to project parameters onto the set that a theorem requires; it may
             read nothing but parameters.
+        losses: of the examples of each step, in place of the cross-entropy of their views; None for that.
     """
 
     network: nn.Module
@@ -89,6 +94,7 @@ class DPSGDRun:
     forward: NoisyForwardFunction
     views: ViewFunction
     project_parameters: Callable[[], None] = lambda: None
+    losses: LossOfStep | None = None
 
     def __post_init__(self) -> None:
         self.steps = self.settings.plan.steps
@@ -146,15 +152,19 @@ class DPSGDRun:
 
     def _sum_gradients(self, batch_rows: Tensor, number: int) -> tuple[dict[str, Tensor], float]:
         """Return the clipped sum over the drawn records, chunk by chunk, and the sum of their losses."""
-        sums, loss = dict[str, Tensor](), 0.0
+        sums, loss, clip = dict[str, Tensor](), 0.0, self.settings.plan.clip
         generator = torch.Generator(self._device)
         generator.manual_seed(int(make_generator(self.key, "views", str(number)).integers(2**62)))
-        for chunk in torch.split(batch_rows, max(1, _CHUNK_VIEWS // self.settings.views)):
-            labels = self.labels[chunk].to(self._device)
-            views = self.views(self.inputs[chunk].to(self._device), labels, generator)
-            chunk_sums, chunk_loss = sum_clipped_gradients(
-                self.network, lambda inputs: self.forward(inputs, generator), views, labels, self.settings.plan.clip
-            )
+        size = max(1, _CHUNK_VIEWS // self.settings.views) if self.losses is None else _CHUNK_GRADIENTS
+        for chunk in torch.split(batch_rows, size):
+            inputs, labels = self.inputs[chunk].to(self._device), self.labels[chunk].to(self._device)
+            if self.losses is None:
+                views = self.views(inputs, labels, generator)
+                chunk_sums, chunk_loss = sum_clipped_gradients(
+                    self.network, lambda inputs: self.forward(inputs, generator), views, labels, clip
+                )
+            else:
+                chunk_sums, chunk_loss = sum_clipped_losses(self.network, self.losses(number), inputs, labels, clip)
             loss += chunk_loss
             for name, value in chunk_sums.items():
                 sums[name] = sums[name] + value if name in sums else value

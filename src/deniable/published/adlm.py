@@ -46,7 +46,7 @@ def _prepare_adlm(task: ImageTrainingTask) -> PreparedTraining:
     epsilon, count = task.options.epsilon, len(task.images.labels)
     batch_size = min(task.options.batch_size, count)
     if batch_size == 1:
-        raise InputError("AdLM normalises its layers by batch. Got batches of 1: give more.")
+        raise InputError("AdLM normalizes its layers by batch. Got batches of 1: give more.")
     random = make_generator(task.key, "noise")
     network = task.build_network(normalised=True, hidden=_HIDDEN_UNITS)
     first = network.first

@@ -12,7 +12,7 @@ from deniable.core.errors import check_positive
 from deniable.core.guarantees import Guarantee, Verdict
 from deniable.published.entry import ZooEntry, audit_claim, audit_nearest_words, make_vector_entry
 from deniable.space import Space
-from deniable.vectors import Box, Gaussian, L1Ball, L2Ball, Laplace
+from deniable.vectors import Box, Gaussian, KNorm, L1Ball, L2Ball, Laplace
 from deniable.vectors.domains import check_dimension
 from deniable.vectors.mechanism import ExactLoss, VectorMechanism
 from deniable.words import WordMechanism
@@ -23,9 +23,11 @@ _BOX = Box(0.0, 1.0)
 
 LAPLACE = functools.partial(Laplace, domain=_BOX)
 GAUSSIAN = functools.partial(Gaussian, domain=_BOX)
+K_NORM = functools.partial(KNorm, domain=_BOX)
 ADEPT_L1 = functools.partial(Laplace, domain=L1Ball(1.0))
 ADEPT_TRUE = functools.partial(Laplace, domain=L2Ball(1.0))
 ADEPT_GAUSSIAN = functools.partial(Gaussian, domain=L2Ball(1.0))
+ADEPT_NORM = functools.partial(KNorm, domain=L2Ball(1.0))
 
 
 class _Control(VectorMechanism):
@@ -163,7 +165,9 @@ ENTRIES = (
     _make_control("gaussian", functools.partial(GAUSSIAN, epsilon=1.0, delta=1e-5)),
     _make_control("adept-l1", functools.partial(ADEPT_L1, epsilon=1.0)),
     _make_control("adept-true", functools.partial(ADEPT_TRUE, epsilon=1.0)),
+    _make_control("adept-norm", functools.partial(ADEPT_NORM, epsilon=1.0)),
     _make_control("dptext-corrected", functools.partial(LAPLACE, epsilon=1.0)),
+    _make_control("dptext-norm", functools.partial(K_NORM, epsilon=1.0)),
     _make_word_entry(TEM),
     _make_word_entry(CalibratedExponential),
 )

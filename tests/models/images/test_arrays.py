@@ -87,7 +87,7 @@ LAYOUTS = [
     ({name: arrays(3, 5, 1)[name] for name in BOTH}, "the second and the last axis"),
     ({name: arrays(6, 5, 4)[name] for name in BOTH}, "neither"),
     ({"x_test": arrays(5, 6)["x_test"]}, "6 x 5"),
-    ({"x_test": arrays(6, 5, 3)["x_test"]}, "one size"),
+    ({"x_test": arrays(6, 5, 3)["x_test"]}, "the same size"),
     ({"x_train": arrays()["x_train"][1:]}, "8 images"),
     ({"x_test": np.zeros((0, 6, 5), np.uint8), "y_test": np.zeros(0, int)}, "x_test"),
     ({"x_train": np.zeros((TRAIN, 0, 5), np.uint8)}, "x_train"),
@@ -99,7 +99,7 @@ PIXELS = [
     (changed("x_train", (0, 0, 1), 1.001, floats()), "x_train[0, 0, 1] is 1.001"),
     ({name: arrays()[name].astype(np.float32) for name in BOTH}, "declare the range"),
     ({name: arrays()[name].astype(np.int64) for name in BOTH}, "int64"),
-    ({name: arrays()[name] % 2 for name in BOTH}, "0 and 1 only"),
+    ({name: arrays()[name] % 2 for name in BOTH}, "only 0 and 1"),
     ({"x_test": floats()["x_test"]}, "float64"),
 ]
 NAMES = [
@@ -111,7 +111,7 @@ NAMES = [
     ({"y_train": np.eye(3, dtype=int)[arrays()["y_train"]]}, "one-hot"),
     ({"y_train": np.zeros((TRAIN, 1, 1), int)}, "(n,)"),
     ({"y_train": np.int64(3)}, "y_train has the shape ()"),
-    ({"y_train": np.full(TRAIN, 7)}, "the one class 7"),
+    ({"y_train": np.full(TRAIN, 7)}, "only the class 7"),
     (changed("y_test", 0, 5), "y_test[0] is 5"),
 ]
 
@@ -170,7 +170,7 @@ def test_what_one_record_decides_is_declared(tmp_path):
         ({"pixel_range": (1, 0)}, "1 and 0"),
         ({"pixel_range": (0, np.inf)}, "inf"),
         ({"pixel_range": (np.nan, 1)}, "nan"),
-        ({"classes": ("a",)}, "the one class a"),
+        ({"classes": ("a",)}, "only the class a"),
         ({"classes": ()}, "no class"),
         ({"classes": ("a", "b", "a")}, "'a' twice"),
     ],

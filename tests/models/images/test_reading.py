@@ -82,7 +82,7 @@ def test_missing_parts_and_single_classes_are_named(tmp_path):
     for number, (kept, value) in enumerate((
         ("train/", "no image at test/<class>/"),
         ("test/", "no image at train/<class>/"),
-        ("/ant/", "train/ holds the one class"),
+        ("/ant/", "train/ holds only the class"),
     )):  # fmt: skip
         place = tmp_path / str(number)
         place.mkdir()

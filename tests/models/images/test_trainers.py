@@ -13,6 +13,7 @@ PRIVATE = {"epsilon": 90.0, "delta": 1e-5, "noise_multiplier": 2.0}
 OPTIONS = {
     "dp-sgd": PRIVATE,
     "dp-cert": {**PRIVATE, "noise": 0.5},
+    "dp-ibp": PRIVATE,
     "dp-adversarial": {**PRIVATE, "attack_steps": 1},
     "pixeldp": {"attack_size": 0.2},
     "securesgd": PRIVATE,
@@ -20,6 +21,7 @@ OPTIONS = {
     "adlm": {"epsilon": 0.2},
     "dpal": {"epsilon": 0.2, "attack_steps": 1},
     "dp-sgd-batch-clipped": {"epsilon": 1.0, "delta": 1e-5},
+    "ibp": {},
     "adversarial": {"attack_steps": 1},
     "plain": {},
 }
@@ -85,7 +87,7 @@ def test_training_follows_the_seed(name, trained):
     assert any(not torch.equal(value, other[key]) for key, value in expected.items())
 
 
-@pytest.mark.parametrize("name", choose("dp-sgd", "dp-cert", "dp-adversarial", "securesgd", "securesgd-agm"))
+@pytest.mark.parametrize("name", choose("dp-sgd", "dp-cert", "dp-ibp", "dp-adversarial", "securesgd", "securesgd-agm"))
 def test_dp_sgd_is_proved_private(name, trained):
     """What trains by DP-SGD is proved private for ideal arithmetic, as spent, and says both meanings of neighbours."""
     model, told = trained(name)
@@ -112,6 +114,19 @@ def test_certificates_come_with_their_noise(name, trained):
     assert (type(model.certificate).__name__, model.certificate.status) == (certificate, status)
     assert [noise.place for noise in model.noises] == [place]
     assert model.noises[0].scale.square().mean().sqrt() == pytest.approx(model.certificate.sigma)
+
+
+@pytest.mark.parametrize("name", ["dp-ibp", "ibp"])
+def test_bounds_need_no_noise(name, trained):
+    """What is trained on interval bounds is certified in l_inf without noise, and kept so in its file."""
+    model, _ = trained(name)
+    assert (type(model.certificate).__name__, model.certificate.norm, model.certificate.status, model.noises) == (
+        "IntervalBounds",
+        "linf",
+        IDEAL,
+        (),
+    )
+    assert (model.guarantee is None) == (name == "ibp")
 
 
 @pytest.mark.parametrize("name", choose("dp-sgd", "adversarial", "plain", "dp-sgd-batch-clipped", "pixeldp"))

@@ -53,7 +53,7 @@ def compute_loss_gradient(scores: ImageScorer, images: Tensor, labels: Tensor, d
             unknown_labels = targets[(targets < 0) | (targets >= logits.shape[1])]
             if len(unknown_labels):
                 raise InputError(
-                    f"The label {unknown_labels[0].item()} is no class of the model: labels must be 0 to "
+                    f"The label {unknown_labels[0].item()} is not a class of the model: labels must be 0 to "
                     f"{logits.shape[1] - 1}."
                 )
             log_p = logits.log_softmax(dim=1).gather(1, targets[:, None])[:, 0]

@@ -90,13 +90,7 @@ def _describe_certificate(curve: CertifiedAccuracyCurve) -> Section:
             Fact("source", certificate.source),
             Fact("unit", "pixels in [0, 1]"),
             Fact("images", len(curve.certified), text=f"{len(curve.certified):,} test images"),
-            Fact("draws", curve.draws, text=f"{curve.draws:,} for each image"),
-            Fact(
-                "noise",
-                "fresh" if curve.is_noise_fresh else "from a seed",
-                "with a seed alpha holds for models that were made without knowledge of it",
-            ),
-            Fact("alpha of each image", curve.alpha, "the probability, at most, that the image's certificate is wrong"),
+            *(_describe_draws(curve) if curve.draws else ()),
             Fact(
                 "certified accuracy",
                 [{"radius": radius, **dataclasses.asdict(accuracy)} for radius, accuracy in points],
@@ -104,4 +98,17 @@ def _describe_certificate(curve: CertifiedAccuracyCurve) -> Section:
                 radius_lines,
             ),
         ),
+    )
+
+
+def _describe_draws(curve: CertifiedAccuracyCurve) -> tuple[Fact, ...]:
+    """Return how a certificate by draws was made."""
+    return (
+        Fact("draws", curve.draws, text=f"{curve.draws:,} for each image"),
+        Fact(
+            "noise",
+            "fresh" if curve.is_noise_fresh else "from a seed",
+            "with a seed alpha holds for models that were made without knowledge of it",
+        ),
+        Fact("alpha of each image", curve.alpha, "the probability, at most, that the image's certificate is wrong"),
     )

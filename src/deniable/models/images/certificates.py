@@ -1,14 +1,14 @@
 """What a certificate of robustness is, those of randomized smoothing, and how each is stored.
 
-A certificate goes from counted predictions of a randomized model to a class and a radius. Radii are in the unit of
-pixels in [0, 1], unless a published certificate says otherwise. Smoothing is by Gaussian noise (Cohen et al. 2019) or
-Laplace noise (Teng et al. 2019; Yang et al. 2020).
+A certificate goes from counted predictions of a randomized model, or from bounds on its network, to a class and a
+radius. Radii are in the unit of pixels in [0, 1], unless a published certificate says otherwise. Smoothing is by
+Gaussian noise (Cohen et al. 2019) or Laplace noise (Teng et al. 2019; Yang et al. 2020).
 """
 
 import abc
 import dataclasses
 import math
-from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar
+from typing import Any, ClassVar, Literal, Protocol, Self, TypeVar, runtime_checkable
 
 from scipy.special import ndtri
 
@@ -51,7 +51,7 @@ ABSTAINED = CertifiedImage(None, 0.0)
 
 
 class RobustnessCertificate(Protocol):
-    """A way to certify the predictions of a randomized model.
+    """A way to certify the predictions of a model, by counted draws (`DrawnCertificate`) or by bounds on its network.
 
     Attributes:
         choices: names of the parameters that are chosen. All others follow from the network and its noise, so that a
@@ -80,6 +80,11 @@ class RobustnessCertificate(Protocol):
 
     @property
     def pixels_per_unit(self) -> float: ...  # noqa: D102 - see the class
+
+
+@runtime_checkable
+class DrawnCertificate(RobustnessCertificate, Protocol):
+    """A way to certify the predictions of a randomized model."""
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
         """Return the class and its radius, wrong with probability at most alpha for one image.
@@ -219,7 +224,7 @@ class _PixelSmoothing(abc.ABC):
             raise make_parameter_error(name, "runner_up", f"one of {', '.join(RUNNER_UP_BOUNDS)}", self.runner_up)
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, as `RobustnessCertificate.certify`."""
+        """Return the class and its radius, as `DrawnCertificate.certify`."""
         label = select_class(selection, estimation, alpha)
         radius = self.radius(*RUNNER_UP_BOUNDS[self.runner_up](estimation, label, alpha))
         return CertifiedImage(label, radius) if radius > 0 else ABSTAINED

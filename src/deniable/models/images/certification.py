@@ -3,6 +3,7 @@
 import dataclasses
 import math
 from collections.abc import Sequence
+from typing import Self, cast
 
 import torch
 from torch import Tensor
@@ -15,11 +16,13 @@ from deniable.models.images.attacks import ImageAttack, L1Attack, L2Attack, Sign
 from deniable.models.images.certificates import (
     CertifiedImage,
     DecisionRule,
+    DrawnCertificate,
     GaussianSmoothing,
     LaplaceSmoothing,
     Norm,
     RobustnessCertificate,
 )
+from deniable.models.images.interval_bounds import IntervalBounds
 from deniable.models.images.model import ImageModel
 from deniable.models.images.networks import NetworkNoise
 from deniable.models.images.options import NetworkNoiseLaw
@@ -36,6 +39,8 @@ _NORM_ORDERS: dict[str, float] = {"l1": 1.0, "l2": 2.0, "linf": torch.inf}
 _ATTACKS_OF_NORM: dict[str, type[ImageAttack]] = {"l1": L1Attack, "l2": L2Attack, "linf": SignAttack}
 _RADIUS_SHARE = 1 - 1e-4
 """Share of the radius that an attack may use, so that rounding of pixels in float32 does not leave the ball."""
+_SAMPLES_WITHOUT_NOISE = 64
+"""Equal votes of an attacked image, one half of which has a chance of 2^-32 where both classes are as probable."""
 _ATTACK_BATCH = 500
 """Number of images attacked at a time, which bounds memory."""
 
@@ -49,8 +54,8 @@ class CertifiedAccuracyCurve:
         radii: sizes, in the norm of the certificate and pixels of [0, 1].
         accuracy: share of images that are right and certified beyond each size.
         certified: class and radius of each image, in pixels of [0, 1].
-        draws: draws of the noise for each image.
-        alpha: largest probability that the certificate of one image is wrong.
+        draws: draws of the noise for each image; 0 for bounds, which need none.
+        alpha: largest probability that the certificate of one image is wrong; 0 for bounds.
         is_noise_fresh: whether the draws were fresh; otherwise alpha holds for models made without knowledge of them.
     """
 
@@ -92,10 +97,10 @@ def certify_image_model(
     draws: int = 1_000,
     alpha: float = 0.001,
 ) -> CertifiedAccuracyCurve:
-    """Certify the predictions of a randomized model.
+    """Certify the predictions of a model.
 
     Args:
-        model: with a certificate.
+        model: with a certificate; where that is by bounds on its network, nothing is drawn.
         images: (n, channels, height, width), pixels in [0, 1].
         labels: (n,).
         generator: source of the noise, to repeat a run: ``alpha`` then holds for models made without knowledge of its
@@ -105,24 +110,24 @@ def certify_image_model(
         alpha: largest probability that the certificate of one image is wrong.
 
     Raises:
-        InputError: a model without noise, or a parameter outside its domain.
+        InputError: a model without a certificate, or a parameter outside its domain.
     """
     if model.certificate is None:
         raise InputError(
             f"The model {model.trainer} is deterministic, and has no certificate: give --noise, for example 0.25, "
-            "to smooth it."
+            "to smooth it, or train one with --kind ibp or dp-ibp."
         )
     scores, report = model.scores(generator or make_noise_generator()), get_progress_reporter()
     certificate = model.certificate
+    if isinstance(certificate, IntervalBounds):
+        draws, alpha = 0, 0.0
     certified: list[CertifiedImage] = []
     report(0, len(images))
     for batch in torch.split(images, _REPORT_EVERY):
-        tally_pairs = zip(
-            tally_images(scores, batch, IMAGE_SELECTION_DRAWS), tally_images(scores, batch, draws), strict=True
-        )
-        for pair in tally_pairs:
-            image = certificate.certify(*pair, alpha)
-            certified.append(dataclasses.replace(image, radius=certificate.pixels_per_unit * image.radius))
+        if isinstance(certificate, IntervalBounds):
+            certified += certificate.certify_images(model.network, batch)
+        else:
+            certified += _certify_draws(cast("DrawnCertificate", certificate), scores, batch, draws, alpha)
         report(len(certified), len(images))
     sizes = tuple(radii) if radii is not None else _choose_radii([prediction.radius for prediction in certified])
     accuracy = measure_certified_accuracy(
@@ -134,6 +139,15 @@ def certify_image_model(
     return CertifiedAccuracyCurve(
         certificate, sizes, tuple(accuracy), tuple(certified), draws, alpha, generator is None
     )
+
+
+def _certify_draws(
+    certificate: DrawnCertificate, scores: ImageScorer, images: Tensor, draws: int, alpha: float
+) -> list[CertifiedImage]:
+    """Return class and radius of each image, in pixels of [0, 1]."""
+    chosen, bounded = (tally_images(scores, images, count) for count in (IMAGE_SELECTION_DRAWS, draws))
+    found = [certificate.certify(*pair, alpha) for pair in zip(chosen, bounded, strict=True)]
+    return [dataclasses.replace(image, radius=certificate.pixels_per_unit * image.radius) for image in found]
 
 
 def _choose_radii(radii: list[float]) -> tuple[float, ...]:
@@ -214,6 +228,13 @@ class CertificateAttack:
     draws: int = 8
     steps: int = 40
     samples: int = 10_000
+
+    @classmethod
+    def from_curve(cls, curve: CertifiedAccuracyCurve) -> Self:
+        """Return the attack on certified images; a model without noise is one draw, which few samples test."""
+        certificate = curve.certificate
+        attack = cls(certificate.norm, curve.alpha, decision_rule=certificate.decision_rule)
+        return attack if curve.draws else dataclasses.replace(attack, draws=1, samples=_SAMPLES_WITHOUT_NOISE)
 
     def __post_init__(self) -> None:
         if self.norm not in _NORM_ORDERS:

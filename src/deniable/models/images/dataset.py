@@ -40,7 +40,7 @@ class DataDeclaration:
                     f"Got {format_exact(low)} and {format_exact(high)}: declare, for example, -1,1."
                 )
         if self.classes is not None:
-            check_classes("What is declared", self.classes)
+            check_classes("The declaration", self.classes)
             duplicates = [name for name in self.classes if self.classes.count(name) > 1]
             if duplicates:
                 raise InputError(f"The declared classes hold {duplicates[0]!r} twice: name each once.")
@@ -54,7 +54,7 @@ def check_classes(where: str, names: tuple[str, ...]) -> None:
         names: names of the classes.
     """
     if len(names) < _MIN_CLASSES:
-        got = f"the one class {names[0]}" if names else "no class"
+        got = f"only the class {names[0]}" if names else "no class"
         raise InputError(f"{where} holds {got}: a classifier needs two or more.")
 
 

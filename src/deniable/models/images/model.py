@@ -10,7 +10,7 @@ from deniable.core.errors import InputError
 from deniable.core.guarantees import Guarantee, Verdict, limit_status
 from deniable.learning.artifact import Artifact, check_weight_shapes, load_weights, reraise_corrupt_file
 from deniable.measure.intervals import Estimate, estimate_share
-from deniable.models.images import pixeldp  # noqa: F401 - its certificate can then be read
+from deniable.models.images import interval_bounds, pixeldp  # noqa: F401 - their certificates can then be read
 from deniable.models.images.certificates import (
     DecisionRule,
     RobustnessCertificate,

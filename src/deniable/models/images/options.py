@@ -7,7 +7,11 @@ from deniable.core.errors import check_count, check_fraction, check_number_withi
 
 NetworkNoiseLaw = Literal["gaussian", "laplace"]
 """Laws of the noise of a robust model."""
-NetworkName = Literal["small", "paper-mnist", "paper-cifar10"]
+NetworkName = Literal["small", "shallow", "paper-mnist", "paper-cifar10"]
+ImageAttackChoice = Literal["all", "fgsm", "i-fgsm", "mim", "pgd", "l2", "l1"]
+"""Attacks on images; "all" are those of `LINF_ATTACKS`."""
+LINF_ATTACKS = ("fgsm", "i-fgsm", "mim", "pgd")
+"""The attacks inside an l_inf ball."""
 _MAX_SIZE = 1e30
 """Sizes and their inverses stay in the range of float32: noise that is rounded to zero protects nothing."""
 _MAX_WIDTH = 100.0
@@ -39,6 +43,7 @@ class ImageTrainingOptions:
         attack_size: attack size that the model is trained against, in l_inf, or in l2 for noise after the first layer;
             pixels are in [0, 1].
         attack_steps: number of steps of each attack during training.
+        kappa: final weight of the worst case in the loss of interval bounds.
     """
 
     epsilon: float | None = dataclasses.field(default=None, metadata=_describe("Privacy", default=False))
@@ -55,6 +60,7 @@ class ImageTrainingOptions:
     noise: float = dataclasses.field(default=0.25, metadata=_describe("Robustness"))
     attack_size: float = dataclasses.field(default=0.1, metadata=_describe("Robustness"))
     attack_steps: int = dataclasses.field(default=10, metadata=_describe("Robustness"))
+    kappa: float = dataclasses.field(default=0.5, metadata=_describe("Robustness"))
 
     def __post_init__(self) -> None:
         check_positive("training", "width", self.width, _MAX_WIDTH)
@@ -63,6 +69,7 @@ class ImageTrainingOptions:
         for name in ("steps", "batch_size", "views", "attack_steps"):
             check_count("training", name, getattr(self, name), maximum=_MAX_COUNT)
         check_fraction("training", "average", self.average)
+        check_number_within("training", "kappa", self.kappa, 0, 1)
         if self.noise_multiplier is not None:
             check_positive("training", "noise_multiplier", self.noise_multiplier)
         if self.epsilon is not None:

@@ -159,7 +159,7 @@ class PixelDP:
         return f"Lecuyer et al. 2019, Proposition 2; {_FORMULAS[self.calibration].theorem}"
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius, as `RobustnessCertificate.certify`."""
+        """Return the class and its radius, as `DrawnCertificate.certify`."""
         return certify_by_privacy(selection, estimation, alpha, self.decision_rule, self.radius)
 
     def radius(self, low: float, high: float) -> float:

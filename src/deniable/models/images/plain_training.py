@@ -25,7 +25,7 @@ INPUT_SCALE = 2.0
 """The layer's input is 2x - 1: distances there are twice those between images of pixels in [0, 1]."""
 
 
-def _prepare_adam(
+def prepare_adam(
     task: ImageTrainingTask, network: ImageNetwork, loss: StepLoss, robustness: Robustness | None = None
 ) -> PreparedTraining:
     """Return a run by Adam without a privacy claim, and how its model is built."""
@@ -41,7 +41,7 @@ def _prepare_plain(task: ImageTrainingTask) -> PreparedTraining:
         images, labels = task.draw_batch(number)
         return functional.cross_entropy(network(images), labels)
 
-    return _prepare_adam(task, network, compute_loss)
+    return prepare_adam(task, network, compute_loss)
 
 
 PLAIN_TRAINER = ImageTrainer(
@@ -70,7 +70,7 @@ def _prepare_adversarial(task: ImageTrainingTask) -> PreparedTraining:
         adversarial_loss = functional.cross_entropy(network(adversarial_images), next_labels, reduction="sum")
         return (benign_loss + adversarial_loss) / (len(labels) + len(next_labels))
 
-    return _prepare_adam(task, network, compute_loss)
+    return prepare_adam(task, network, compute_loss)
 
 
 ADVERSARIAL_TRAINER = ImageTrainer(
@@ -100,7 +100,7 @@ def _prepare_pixeldp(task: ImageTrainingTask) -> PreparedTraining:
         certify=lambda noises: PixelDP.from_network(network, task.shape, noises, "gaussian"),
         project_parameters=lambda: limit_first_layer_norm(network, task.shape),
     )
-    return _prepare_adam(task, network, compute_loss, robustness)
+    return prepare_adam(task, network, compute_loss, robustness)
 
 
 PIXELDP_TRAINER = ImageTrainer(

@@ -11,7 +11,7 @@ from torch.nn import functional
 from deniable.accounting.planning import build_training_verdict, describe_accounting, plan_training
 from deniable.accounting.training import compute_poisson_epsilon
 from deniable.core.guarantees import Verdict
-from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, ViewFunction
+from deniable.learning.dp_sgd import DPSGDRun, DPSGDSettings, LossOfStep, ViewFunction
 from deniable.models.images.attacks import SignAttack
 from deniable.models.images.certificates import GaussianSmoothing, RobustnessCertificate
 from deniable.models.images.networks import ImageNetwork, NetworkNoise, compute_noisy_scores
@@ -57,12 +57,13 @@ DP_SGD_OPTIONS = ADAM_OPTIONS | {"epsilon", "delta", "clip", "noise_multiplier",
 """Options of every trainer that uses DP-SGD."""
 
 
-def _prepare_dp_sgd(
+def prepare_dp_sgd(
     task: ImageTrainingTask,
     network: ImageNetwork,
     views: ViewFunction | None = None,
     robustness: Robustness | None = None,
     *,
+    losses: LossOfStep | None = None,
     is_noise_trained: bool = False,
 ) -> PreparedTraining:
     """Return a DP-SGD run within the task's budget, and how its model is built.
@@ -72,6 +73,7 @@ def _prepare_dp_sgd(
         network: its parameters are trained in place.
         views: makes the views of each example; None for shifts.
         robustness: of the finished model.
+        losses: of the examples of a step; None for the cross-entropy of their views.
         is_noise_trained: whether the network is trained with the model's own noise; else its views may have some.
     """
     options, (epsilon, delta), robustness = task.options, task.budget, robustness or Robustness()
@@ -94,7 +96,7 @@ def _prepare_dp_sgd(
         return shift_images(images, options.views, generator)
 
     project, records = robustness.project_parameters, (task.images.pixels, task.images.labels)
-    run = DPSGDRun(network, *records, settings, task.key, forward, views or shift, project)
+    run = DPSGDRun(network, *records, settings, task.key, forward, views or shift, project, losses)
 
     def conclude() -> tuple[Verdict, dict[str, Any]]:
         network.load_state_dict(run.result)
@@ -113,7 +115,7 @@ DP_SGD_TRAINER = ImageTrainer(
     source="Abadi et al. 2016",
     option_names=DP_SGD_OPTIONS,
     defaults=ImageTrainingOptions(steps=150, batch_size=2_048, learning_rate=4.0, views=3),
-    prepare=lambda task: _prepare_dp_sgd(task, task.build_network()),
+    prepare=lambda task: prepare_dp_sgd(task, task.build_network()),
 )
 
 
@@ -133,7 +135,7 @@ def _prepare_dp_cert(task: ImageTrainingTask) -> PreparedTraining:
         get_noises=lambda: noises,
         certify=lambda noises: GaussianSmoothing.from_network(network, task.shape, noises),
     )
-    return _prepare_dp_sgd(task, network, make_views, smoothing)
+    return prepare_dp_sgd(task, network, make_views, smoothing)
 
 
 DP_CERT_TRAINER = ImageTrainer(
@@ -161,7 +163,7 @@ def _prepare_dp_adversarial(task: ImageTrainingTask) -> PreparedTraining:
         shifted = shift_images(images, options.views, generator)  # (b, v, c, h, w)
         return torch.cat([shifted[:, :-1], adversarial[:, None]], dim=1)
 
-    return _prepare_dp_sgd(task, network, make_views)
+    return prepare_dp_sgd(task, network, make_views)
 
 
 DP_ADVERSARIAL_TRAINER = ImageTrainer(
@@ -194,7 +196,7 @@ def prepare_private_pixeldp(
     def make_views(images: Tensor, labels: Tensor, generator: torch.Generator) -> Tensor:  # noqa: ARG001 - a view
         return images[:, None]
 
-    return _prepare_dp_sgd(task, network, make_views, robustness, is_noise_trained=True)
+    return prepare_dp_sgd(task, network, make_views, robustness, is_noise_trained=True)
 
 
 def _prepare_securesgd_agm(task: ImageTrainingTask) -> PreparedTraining:

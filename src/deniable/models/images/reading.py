@@ -90,7 +90,7 @@ def _read_dataset(path: Path, declaration: DataDeclaration) -> ImageDataset:
     if train.pixels.shape[1:] != test.pixels.shape[1:]:
         raise InputError(
             f"The images of {train.images_name} are {_describe_shape(train.pixels)} but those of "
-            f"{test.images_name} are {_describe_shape(test.pixels)}: make them of one size."
+            f"{test.images_name} are {_describe_shape(test.pixels)}: make them the same size."
         )
     y_train, y_test, classes = _number_labels(train, test, declaration.classes)
     return ImageDataset(
@@ -220,8 +220,8 @@ def _check_pixel_types(train: _Split, test: _Split, pixel_range: PixelRange | No
         return "floats in [0, 1]"
     if max(split.pixels.max(initial=0) for split in (train, test)) == 1:
         raise InputError(
-            f"{train.images_name} and {test.images_name} are uint8 of 0 and 1 only, where 255 is white: declare it by "
-            "--pixel-range=0,1."
+            f"{train.images_name} and {test.images_name} are uint8 but hold only 0 and 1, where white is 255: if "
+            "white is 1 here, declare --pixel-range=0,1."
         )
     return "uint8, divided by 255"
 

@@ -20,7 +20,7 @@ _PLACES_NOTE = (
 )
 _NOT_PROTECTED_BY_DP_SGD = (
     "what the least significant bits of the weights may show: the noise is drawn and added in floating point",
-    "a person with many records: this kind hides single records, and dp-linear hides persons",
+    "a person with many records: this kind hides single records, and dp-linear hides people",
     "what everybody could know without any one record: which words go with which class",
     "the declared classes, places and options, and their choice if it was made by looking at the data",
 )

@@ -164,7 +164,7 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
         source, fingerprint = (shorten_text(str(content.get(name)), _MAX_SHOWN) for name in ("source", "space"))
         raise InputError(
             f"The model {str(artifact.path)!r} was trained on the words of {source} (fingerprint "
-            f"{fingerprint}). Got {space.source} (fingerprint {space.fingerprint}): name that space with --space."
+            f"{fingerprint}). Got {space.source} (fingerprint {space.fingerprint}): name the first with --space."
         )
     with reraise_corrupt_file(artifact.path):
         classes, pairs = tuple(map(str, content["classes"])), bool(content["pairs"])
@@ -178,7 +178,7 @@ def restore_text_model(artifact: Artifact, space: Space) -> TextModel:
         return TextModel(content["network"], network, classes, content["space"], content["source"], artifact.facts)
 
 
-def load_text_model(path: Path, space: Space) -> TextModel:
+def load_text_model(path: str | Path, space: Space) -> TextModel:
     """Read a text model that `deniable.learning.artifact.save_model` wrote.
 
     Args:

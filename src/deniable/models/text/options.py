@@ -111,9 +111,9 @@ class PrivateTextOptions:
     Attributes:
         epsilon: privacy budget of the training records.
         delta: delta of that budget; for example 1e-5.
-        places: public number of places for records; those without a record are empty records.
-        batch_size: expected number of places in a batch.
-        epochs: passes over the places.
+        places: public capacity in records; missing rows are filled with empty records.
+        batch_size: expected number of records in a batch, empty ones included.
+        epochs: passes over the records.
         learning_rate: learning rate of the optimizer.
         clip: norm to which the gradient of a record is clipped.
         chosen_from_data: record that epsilon was chosen from this table.

@@ -79,7 +79,7 @@ def build_substitutions(space: Space, substitute_lists: dict[str, list[str]], na
     max_size = max(map(len, sets.values()), default=0)
     if not max_size:
         raise InputError(
-            f"The substitutions {name} have no word that is in {space.source} together with a substitute: "
+            f"The substitutions {name} have no word of {space.source} with a substitute of it: "
             "choose other substitutions, or another space."
         )
     choices = np.repeat(np.arange(len(space), dtype=np.int32)[:, None], 1 + max_size, axis=1)

@@ -11,7 +11,7 @@ and claims that no attack up to the size kappa + phi in l_inf changes the class,
     kappa = Delta_R eps_r / (m eps1 Delta_r^x),  phi = 2 Delta_R eps_r / (m eps1 Delta_r^h),
     Delta_r^x = mu d,  Delta_r^h = beta ||theta1||_inf.
 
-Four things are wrong with it; ``tests/published/dpal_counterexample.py`` shows each at work, without sampling:
+Four things are wrong with it; ``studies/dpal_counterexample.py`` shows each at work, without sampling:
 
 - Unit. Delta_r^x is the l1 size of an attack of l_inf size mu, so kappa counts attacks of size mu; Delta_r^h is that of
   an attack of size 1, so phi counts units. Their sum has no unit; compared with an attack size it makes kappa 1 / mu
@@ -146,7 +146,7 @@ class DPALCertificate:
         )
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and the claimed size, as `RobustnessCertificate.certify` (Algorithm 1, lines 13 to 18).
+        """Return the class and the claimed size, as `DrawnCertificate.certify` (Algorithm 1, lines 13 to 18).
 
         Both of Hoeffding's bounds hold for all K classes at once, as the paper needs, with alpha / (2 K) for each.
         """

@@ -151,6 +151,22 @@ def compute_class_objective(hidden: Tensor, weights: Tensor, labels: Tensor, noi
     return clean_losses.sum(1) - (noise.view(len(weights), -1) * weights).sum()
 
 
+def compute_mended_class_objective(hidden: Tensor, weights: Tensor, labels: Tensor, noise: Tensor) -> Tensor:
+    """Return Eq. 10 with max(h W_k, 0) in place of h W_k, its misprint mended: (b,).
+
+    So each class has log(1 + e^z) - z y to the second order, up to log 2, with z = h W_k. As printed, the loss of a
+    true class with z < 0 falls towards z = -2, away from where z should be.
+
+    Args:
+        hidden: h_pi, (b, |h_pi|).
+        weights: W_pi, (|h_pi|, K).
+        labels: y, (b, K).
+        noise: chi3/m, as in `compute_class_objective`.
+    """
+    misprint = (hidden @ weights).clamp(max=0).sum(1)  # z - max(z, 0)
+    return compute_class_objective(hidden, weights, labels, noise) - misprint
+
+
 def compute_adversarial_objective(benign: Tensor, adversarial: Tensor, xi: float) -> Tensor:
     """Return Eq. 10: benign losses (m,) and adversarial ones (m,) weighted by xi, over m (1 + xi)."""
     return (benign.sum() + xi * adversarial.sum()) / (len(benign) * (1 + xi))

@@ -1,6 +1,8 @@
 """DPAL as published (Phan et al. 2020, Algorithm 1). Its privacy claim and its certificate are refuted."""
 
 import dataclasses
+import functools
+from collections.abc import Callable
 
 import torch
 from torch import Tensor
@@ -47,7 +49,24 @@ _ATTACK_ENSEMBLE = (SignAttack(stride=1.0), SignAttack(stride=1.0, decay=1.0), S
 """The attacks of Algorithm 1, its set A: I-FGSM, MIM and PGD."""
 
 
-def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
+ClassObjective = Callable[[Tensor, Tensor, Tensor, Tensor], Tensor]
+"""From the last hidden layer, its weights, labels and their noise to the loss of each example."""
+
+
+@dataclasses.dataclass(frozen=True)
+class DPALVariant:
+    """What a study may change in Algorithm 1; the defaults are as published.
+
+    Attributes:
+        class_objective: Eq. 10, printed with h W where cross-entropy has max(h W, 0).
+        xi: weight of the adversarial examples in Eq. 10; None for that of Appendix M.
+    """
+
+    class_objective: ClassObjective = compute_class_objective
+    xi: float | None = None
+
+
+def _prepare_dpal(task: ImageTrainingTask, variant: DPALVariant) -> PreparedTraining:
     """Build Algorithm 1, line by line.
 
     Three things that the paper leaves open: the optimizer is Adam; the kernels of the first layer are limited to the
@@ -56,7 +75,8 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
     """
     network = task.build_network(normalised=True)
     hidden_shape = tuple(get_first_layer_shape(network, task.images.pixels[:1].to(task.device))[1:])
-    budget, xi, psi = _choose_settings(task, network, hidden_shape)
+    budget, published_xi, psi = _choose_settings(task, network, hidden_shape)
+    xi = published_xi if variant.xi is None else variant.xi
     with torch.no_grad():  # the paper has no biases
         for layer in (network.first, get_last_layer(network)):
             if layer.bias is not None:
@@ -95,11 +115,11 @@ def _prepare_dpal(task: ImageTrainingTask) -> PreparedTraining:
         last_hidden = network.rest[:-1](hidden)  # (m, |h_pi|), within [-1, 1]
         one_hot_labels = functional.one_hot(labels, task.classes).to(last_hidden)
         top_weights = get_last_layer(network).weight.T
-        return rebuilt_loss, compute_class_objective(last_hidden, top_weights, one_hot_labels, label_noise)
+        return rebuilt_loss, variant.class_objective(last_hidden, top_weights, one_hot_labels, label_noise)
 
     def compute_loss(number: int, generator: torch.Generator) -> Tensor:
         benign, adversarial = get_perturbed_batch(number), get_perturbed_batch(number + 1)
-        adversarial_images = _craft_adversarial_images(
+        adversarial_images = craft_adversarial_images(
             network, adversarial[0], hidden_noise, task.options.attack_steps, generator
         )  # lines 6 to 11
         (rebuilt_loss, class_loss), (adversarial_rebuilt_loss, adversarial_class_loss) = (
@@ -206,7 +226,7 @@ def _limit_first_layer(network: ImageNetwork, budget: DPALBudget) -> None:
         network.first.weight.copy_(limit_kernel_norms(network.first.weight, budget.theta_norm))
 
 
-def _craft_adversarial_images(
+def craft_adversarial_images(
     network: ImageNetwork, images: Tensor, noise: Tensor, steps: int, generator: torch.Generator
 ) -> Tensor:
     """Return adversarial examples of perturbed images (m, c, h, w): a third by each attack, of one random size.
@@ -228,11 +248,16 @@ def _craft_adversarial_images(
     return torch.cat(adversarial_parts)
 
 
-DPAL_TRAINER = ImageTrainer(
-    name="dpal",
-    summary="claims privacy and robustness; both claims are refuted",
-    source="Phan et al. 2020, Algorithm 1",
-    option_names=ADAM_OPTIONS | {"epsilon", "attack_steps"},
-    defaults=ImageTrainingOptions(network="paper-mnist", steps=200, batch_size=2_499),
-    prepare=_prepare_dpal,
-)
+def build_dpal_trainer(variant: DPALVariant) -> ImageTrainer:
+    """Return Algorithm 1 with some of it changed."""
+    return ImageTrainer(
+        name="dpal",
+        summary="claims privacy and robustness; both claims are refuted",
+        source="Phan et al. 2020, Algorithm 1",
+        option_names=ADAM_OPTIONS | {"epsilon", "attack_steps"},
+        defaults=ImageTrainingOptions(network="paper-mnist", steps=200, batch_size=2_499),
+        prepare=functools.partial(_prepare_dpal, variant=variant),
+    )
+
+
+DPAL_TRAINER = build_dpal_trainer(DPALVariant())

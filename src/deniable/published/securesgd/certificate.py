@@ -119,7 +119,7 @@ class SecureSGDCertificate:
         return _CLAIM if false_radius is None else f"{_CLAIM}; refuted: {false_radius}"
 
     def certify(self, selection: PredictionTally, estimation: PredictionTally, alpha: float) -> CertifiedImage:
-        """Return the class and its radius as claimed; arguments as of `RobustnessCertificate.certify`."""
+        """Return the class and its radius as claimed; arguments as of `DrawnCertificate.certify`."""
         return certify_by_privacy(selection, estimation, alpha, self.decision_rule, self.radius)
 
     def radius(self, low: float, high: float) -> float:

@@ -92,7 +92,7 @@ class TruncatedGumbel(WordMechanism):
         )
 
     def build_law(self) -> Law:
-        """Return the tables of the law as computed, or its quadrature beside a simulation of Algorithm 2."""
+        """Return the tables of the law as computed, or its quadrature next to a simulation of Algorithm 2."""
         quadrature = GumbelQuadrature(self.space, self.epsilon)
         if self.space.point_count <= MAX_TABULATED_POINTS and self.space.diameter <= _MAX_STEEPNESS * self.scale:
             return TabulatedLaw(self.space, GumbelTable(quadrature))

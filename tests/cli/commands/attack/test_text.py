@@ -78,7 +78,7 @@ def test_figures_and_table_agree(attack, place, search, words):
     right = [row["predicted"] == row["label"] for row in rows]
     flipped = [row["flipped"] == "True" for row in rows]
     assert any(flipped)
-    shares = [float(share) for share in re.findall(r"accuracy +([\d.]+) %", result.text)]
+    shares = [float(share) for share in re.findall(r"accuracy +([\d.]+)%", result.text)]
     held = [one and not other for one, other in zip(right, flipped, strict=True)]
     assert shares == pytest.approx([100 * np.mean(right), 100 * np.mean(held)], abs=0.06)
     assert f"{sum(int(row['queries']) for row in rows):,} queries" in result.text

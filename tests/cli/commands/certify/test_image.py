@@ -41,7 +41,7 @@ def shares(result):
     """Return the certified accuracy of each line, in percent, by radius."""
     lines = [line for line in result.text.splitlines() if " radius above " in line]
     pairs = [line.split(" radius above ")[1].split(": certified accuracy ") for line in lines]
-    return {float(radius): float(share.split(" %")[0]) for radius, share in pairs}
+    return {float(radius): float(share.split("%")[0]) for radius, share in pairs}
 
 
 def test_what_is_printed(certify):

@@ -61,8 +61,8 @@ def test_intervals(certify, place):
     model, documents = dn.texts.load_text_model(place / "m.pt", space), make_documents(space, rows)
     held = dn.texts.certify_by_intervals(model, documents, dn.texts.read_substitutions(place / "sets.json", space))
     assert held.any()
-    assert f"{100 * held.mean():.1f} %" in sure
-    assert f"{100 * (model.predict(documents) == documents.labels).mean():.1f} %" in clean
+    assert f"{100 * held.mean():.1f}%" in sure
+    assert f"{100 * (model.predict(documents) == documents.labels).mean():.1f}%" in clean
     assert re.match(
         r"attack: not refuted; misclassified of 5 certified texts, by search: genetic 0, greedy 0, resampling 0$",
         attacked,
@@ -85,12 +85,12 @@ def test_smoothing(certify, place):
     assert "20 texts, 400 draws each, alpha 0.001" in first
     for what in ("moved", "replaced"):
         lines_ = [line for line in others if what in line and "attack" not in line]
-        found = [float(re.search(r"(?:accuracy|sure) ([\d.]+) %", line)[1]) for line in lines_]
+        found = [float(re.search(r"(?:accuracy|sure) ([\d.]+)%", line)[1]) for line in lines_]
         assert found == sorted(found, reverse=True)
         assert found[0] > 0
     record = read_json(place / "c.json")
     right = [one["label"] == one["class"] for one in record["texts"]]
-    assert f"sure {100 * np.mean(right):.1f} %" in others[0]
+    assert f"sure {100 * np.mean(right):.1f}%" in others[0]
     assert (record["draws"], record["alpha"]) == (400, 0.001)
     assert {one["label"] for one in record["texts"]} <= {None, "bad", "good"}
     assert "noise: fresh" in others

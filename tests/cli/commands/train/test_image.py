@@ -36,7 +36,9 @@ def train(call, place):
     return training
 
 
-FEW = [pytest.param(name, marks=() if name in {"dpal", "plain"} else deep) for name in dn.images.IMAGE_TRAINERS]
+FEW = [
+    pytest.param(name, marks=() if name in {"dpal", "dp-ibp", "plain"} else deep) for name in dn.images.IMAGE_TRAINERS
+]
 
 
 @pytest.mark.parametrize("name", FEW)
@@ -128,7 +130,7 @@ def test_the_nearest_epsilon(train):
         ({"y_test": np.zeros(5, int)}, "5 labels"),
         ({"x_train": np.full((24, 16, 16), 2.0), "x_test": np.zeros((12, 16, 16))}, "x_train[0, 0, 0] is 2.0"),
         ({"x_train": np.zeros((24, 256), np.uint8)}, "(24, 256)"),
-        ({"x_test": np.zeros((12, 16, 20), np.uint8)}, "one size"),
+        ({"x_test": np.zeros((12, 16, 20), np.uint8)}, "the same size"),
         ({"y_train": np.zeros(24, int)}, "class 0"),
         ({"shape": (4, 4)}, "4 x 4"),
     ],

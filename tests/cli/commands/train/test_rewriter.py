@@ -76,7 +76,7 @@ def test_held_out_texts(train, place):
     words = {*read_model(place).vocabulary.words}
     missing = [text for text in texts if text.split()[1] not in words]
     assert len(missing) == 2
-    assert "33.3 % of the words are not in the vocabulary" in result.err
+    assert "33.3% of the words are not in the vocabulary" in result.err
 
 
 @pytest.mark.usefixtures("first")

@@ -119,7 +119,7 @@ def test_lone_surrogates_and_markup(train, place):
     rows = [{"text": f"{text} \ud83d <br />", "label": f"{label}\udc80"} for text, label in lines()]
     (place / "odd.jsonl").write_text("".join(json.dumps(row) + "\n" for row in rows))
     result = succeeds(train(data="odd.jsonl", quick=ONE))
-    assert "100.0 % of the texts (80 of 80) hold HTML tags" in result.err
+    assert "100.0% of the texts (80 of 80) hold HTML tags" in result.err
     assert read_card(place)[0]["data"]["classes"] == ["bad\udc80", "good\udc80"]
 
 

@@ -4,8 +4,6 @@ import dataclasses
 import shutil
 from typing import TYPE_CHECKING
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.documents import LabelledDocuments, LimitedColumns, ReplacementOptions, build_documents
 from deniable.cli.model_runs import check_torch
@@ -13,6 +11,7 @@ from deniable.cli.options import LabelledTableArgument, TextModelArgument, Vecto
 from deniable.cli.progress import show_passes
 from deniable.cli.rows import read_table
 from deniable.cli.tables import TableOptions, encode_rows, parse_output_format
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.models.text.options import TextAttackName
 
@@ -57,6 +56,9 @@ def run_attack_text(
 
     Prints clean and adversarial accuracy, the number of queries, and examples with the changed words in brackets. Give
     --substitutions, or --mechanism with --mechanism-epsilon. Requires the train extra of deniable.
+
+    Examples:
+        deniable attack text trained.model test.csv --label stars --substitutions neighbours.json -o attacked.csv
     """
     check_torch()
     from deniable.core.files import check_outputs, open_outputs
@@ -85,16 +87,16 @@ def run_attack_text(
     with open_outputs(output, force=options.force, owner_only=[output]) as (stream,):
         stream.write(encode_rows(attacked.build_columns(), output_format))
     size = f"{len(result.texts):,} texts, {int(result.queries.sum()):,} queries"
-    typer.echo(f"{options.search} search, words by {describe_source(word_source)}; {size}")
-    typer.echo(f"clean accuracy       {result.clean_accuracy().format_percent()}")
-    typer.echo(f"adversarial accuracy {result.adversarial_accuracy().format_percent()}")
+    say(f"{options.search} search, words by {describe_source(word_source)}; {size}")
+    say(f"clean accuracy       {result.clean_accuracy().format_percent()}")
+    say(f"adversarial accuracy {result.adversarial_accuracy().format_percent()}")
     flipped = result.flipped
     if flipped.any():
         mean_changed, mean_queries = result.changed_words[flipped].mean(), result.queries[flipped].mean()
-        typer.echo(f"per misclassified text: {mean_changed:.1f} words changed, {mean_queries:,.0f} queries on average")
+        say(f"per misclassified text: {mean_changed:.1f} words changed, {mean_queries:,.0f} queries on average")
     width = shutil.get_terminal_size((_DEFAULT_WIDTH, 0)).columns
     for row in flipped.nonzero()[0][: options.examples].tolist():
-        typer.echo("\n".join(["", *attacked.format_example(row, width)]))
+        say("\n".join(["", *attacked.format_example(row, width)]))
 
 
 class _AttackTable:

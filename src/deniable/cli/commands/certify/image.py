@@ -1,15 +1,15 @@
 """``deniable certify image``: the predictions of an image model on test images."""
 
 import dataclasses
-from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Any
 
 import typer
 
 from deniable.cli.commandline import option
 from deniable.cli.commands.certify.options import CertificationOptions
+from deniable.cli.images import read_test_images
 from deniable.cli.model_runs import check_torch
-from deniable.cli.options import ImagesArgument, format_names
+from deniable.cli.options import ImageModelArgument, ImagesArgument
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
 from deniable.core.errors import InputError
@@ -19,8 +19,7 @@ from deniable.models.images.options import NetworkNoiseLaw
 
 if TYPE_CHECKING:
     from deniable.models.images.certification import AttackedImage, CertifiedAccuracyCurve
-    from deniable.models.images.dataset import ImageDataset, LabelledImages
-    from deniable.models.images.model import ImageModel
+    from deniable.models.images.dataset import LabelledImages
     from deniable.models.refutation import Refutation
 
 
@@ -50,9 +49,7 @@ class SmoothingOptions:
 
 
 def run_certify_image(
-    model: Annotated[
-        Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train image.", show_default=False)
-    ],
+    model: ImageModelArgument,
     data: ImagesArgument,
     options: CertificationOptions,
     smoothing: SmoothingOptions,
@@ -61,10 +58,12 @@ def run_certify_image(
 
     Prints the share of images that are classified correctly and certified beyond each attack size. Exits with 1 if an
     attack refutes a certificate that is stated as proved. Requires the train extra of deniable.
+
+    Examples:
+        deniable certify image trained.model mnist.npz --limit 500
     """
     check_torch()
     from deniable.models.images.certification import CertificateAttack, certify_image_model, smooth_image_model
-    from deniable.models.images.reading import read_images
     from deniable.models.tally import make_noise_generator
     from deniable.registry import load_image_model
 
@@ -72,9 +71,7 @@ def run_certify_image(
     image_model = load_image_model(model)
     if smoothing.noise is not None:
         image_model = smooth_image_model(image_model, smoothing.noise, smoothing.noise_law or "gaussian")
-    declaration = image_model.declaration
-    dataset = read_images(data, pixel_range=declaration.pixel_range, classes=declaration.classes)
-    tested = _select_test_images(image_model, dataset, smoothing.limit)
+    tested = read_test_images(data, image_model, smoothing.limit)
     generator = None if options.seed is None else make_noise_generator(options.seed)
     with show_passes("certify"):
         curve = certify_image_model(
@@ -87,16 +84,18 @@ def run_certify_image(
             alpha=options.alpha,
         )
     certificate = curve.certificate
-    sampling = f"{len(curve.certified):,} images, {curve.draws:,} draws, alpha {format_exact(curve.alpha)}"
+    drawn = f"{curve.draws:,} draws, alpha {format_exact(curve.alpha)}" if curve.draws else "bounds, no draws"
+    sampling = f"{len(curve.certified):,} images, {drawn}"
     lines = [f"{type(certificate).__name__}: {certificate.status} ({certificate.source}); {sampling}"]
     for radius, accuracy in zip(curve.radii, curve.accuracy, strict=True):
         share = accuracy.format_percent()
         lines.append(f"{certificate.norm} radius above {format_exact(radius)}: certified accuracy {share}")
-    lines.append(options.describe_noise())
+    if curve.draws:
+        lines.append(options.describe_noise())
     refutation = None
     if options.attack_count:
         rows = [row for row, image in enumerate(curve.certified) if image.label is not None][: options.attack_count]
-        attack = CertificateAttack(certificate.norm, curve.alpha, decision_rule=certificate.decision_rule)
+        attack = CertificateAttack.from_curve(curve)
         certified, generator = [curve.certified[row] for row in rows], generator or make_noise_generator()
         with show_passes("attack"):
             refutation = attack.refute(image_model.scores(generator), tested.pixels[rows], certified, generator)
@@ -104,28 +103,6 @@ def run_certify_image(
     options.report(lines, _build_record(image_model.trainer, tested, curve, refutation, options.seed))
     if refutation is not None and refutation.is_refuted and is_proved(certificate.status):
         raise typer.Exit(EXIT_REFUTED)
-
-
-def _select_test_images(model: "ImageModel", dataset: "ImageDataset", limit: int | None) -> "LabelledImages":
-    """Return the test images to look at.
-
-    Raises:
-        InputError: they are not of the model's shape and classes.
-    """
-    from deniable.models.images.dataset import LabelledImages
-
-    shape, expected_shape = tuple(dataset.test.pixels.shape[1:]), model.architecture.shape
-    if shape != expected_shape:
-        raise InputError(
-            f"The model takes images of shape {expected_shape}. Got {shape}: name the data it was trained for."
-        )
-    names = model.facts.get("classes")
-    if len(dataset.classes) != model.architecture.classes or names not in (None, list(dataset.classes)):
-        known = f"the classes {format_names(names)}" if names else f"{model.architecture.classes} classes"
-        raise InputError(
-            f"The model knows {known}. Got {format_names(dataset.classes)}: name the data it was trained for."
-        )
-    return LabelledImages(dataset.test.pixels[:limit], dataset.test.labels[:limit])
 
 
 def _build_record(

@@ -4,10 +4,9 @@ import dataclasses
 from collections.abc import Sequence
 from pathlib import Path
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.model_runs import encode_json
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive
 from deniable.core.files import PIPE
 
@@ -83,7 +82,7 @@ class CertificationOptions:
             with open_outputs(self.output, force=self.force, owner_only=[self.output]) as (stream,):
                 stream.write(encode_json(record))
         for line in lines:
-            typer.echo(line, err=self.output == PIPE)
+            say(line, err=self.output == PIPE)
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)

@@ -57,6 +57,9 @@ def run_certify_text(
     Give --substitutions to certify by interval bounds, or --mechanism to certify the model smoothed by a word
     mechanism. Prints the share of texts that are classified correctly and certified. Exits with 1 if an attack refutes
     a certificate that is stated as proved. Requires the train extra of deniable.
+
+    Examples:
+        deniable certify text trained.model test.csv --label stars --substitutions neighbours.json
     """
     check_torch()
     from deniable.models.text.model import check_documents_fit, load_text_model

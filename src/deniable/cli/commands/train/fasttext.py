@@ -89,9 +89,12 @@ def run_train_fasttext(
 ) -> None:
     """Train a private text classifier on word vectors by DP-SGD, and write it with its model card.
 
-    Every record is hidden; train private-text hides persons too. FILE.card.json and FILE.card.txt are for those who
-    receive the model; FILE.owner.json is for its owner only. Run the same command again to resume an interrupted run.
-    Requires the train extra of deniable.
+    Every record is protected; train private-text protects people too. FILE.card.json and FILE.card.txt are for those
+    who receive the model; FILE.owner.json is for its owner only. Run the same command again to resume an interrupted
+    run. Requires the train extra of deniable.
+
+    Examples:
+        deniable train fasttext in.csv --label y --classes bad,good --records 5000 --epsilon 1 --delta 1e-6 -o my.model
     """
     check_torch()
     from deniable.cli.private_collections import check_test_file, describe_accuracy, warn_of_delta

@@ -81,6 +81,9 @@ def run_train_image(
 
     FILE.card.json and FILE.card.txt are for those who receive the model; FILE.owner.json is for its owner only. Run the
     same command again to resume an interrupted run. Requires the train extra of deniable.
+
+    Examples:
+        deniable train image mnist.npz --kind dp-sgd --epsilon 1 --delta 1e-5 --output trained.model
     """
     check_torch()
     from deniable.models.images.card import build_image_card

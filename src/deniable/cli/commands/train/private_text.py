@@ -17,6 +17,7 @@ from deniable.cli.private_collections import (
 )
 from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.cli.value_lists import parse_distinct_names
 from deniable.persons.options import ClassifierOptions, CollectionPrivacy
 
@@ -42,10 +43,13 @@ def run_train_private_text(
 ) -> None:
     """Train a private text classifier, and write it with its model card.
 
-    Every record is hidden, or every person with --person. Nothing is released before the end: an interrupted run has
-    spent nothing, and can be run again; but a ledger that it had charged stays charged. FILE.card.json and
+    Every record is protected, or every person with --person. Nothing is released before the end: an interrupted run
+    has spent nothing, and can be run again; but a ledger that it had charged stays charged. FILE.card.json and
     FILE.card.txt are for those who receive the model; FILE.owner.json is for its owner only. Requires the train extra
     of deniable.
+
+    Examples:
+        deniable train private-text reviews.csv --label stars --person customer --epsilon 1 --delta 1e-6 -o my.model
     """
     check_torch()
     from deniable.persons.certificate import build_linear_card
@@ -68,5 +72,5 @@ def run_train_private_text(
     card = build_linear_card(classifier, owner_record["commitment"])
     output.write(ModelFiles(classifier, card, owner_record, figures, are_figures_private=True))
     warn_of_signal(release.budget, classifier)
-    typer.echo(card.to_text(), err=True)
-    typer.echo(figures, err=True)
+    say(card.to_text(), err=True)
+    say(figures, err=True)

@@ -23,6 +23,7 @@ from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted
 from deniable.cli.progress import format_duration, show_passes, show_steps
 from deniable.cli.rows import Roles, describe_rows, read_table
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.rewriting.options import MAX_TOKENS, RewriterOptions
 
@@ -99,7 +100,8 @@ class FineTuning:
     method: str | None = dataclasses.field(
         default=None,
         metadata=option(
-            choices=["adept", "adept-l1", "adept-true", "adept-gaussian", "dptext-fixed"], metavar="METHOD"
+            choices=["adept", "adept-l1", "adept-true", "adept-norm", "adept-gaussian", "dptext-fixed", "dptext-norm"],
+            metavar="METHOD",
         ),
     )
     method_epsilon: float | None = None
@@ -193,6 +195,9 @@ def run_train_rewriter(
 
     With --fine-tune and --method, training continues with the noise of a rewriting method. Run the same command again
     to resume an interrupted run. Requires the train extra of deniable.
+
+    Examples:
+        deniable train rewriter public.csv --column text --output rewriter.model
     """
     check_torch()
     from deniable.rewriting.card import build_rewriter_card, measure_reconstruction
@@ -207,7 +212,7 @@ def run_train_rewriter(
         for name in ("latent", "max_tokens"):
             if getattr(choice, name) is not None:
                 raise InputError(
-                    f"--{name.replace('_', '-')} is that of the model given with --fine-tune: leave it out."
+                    f"--{name.replace('_', '-')} is set by the model given with --fine-tune: leave it out."
                 )
         options = choice.build(max_tokens=start.limit, noise=None if noise is None else (noise["law"], noise["scale"]))
     remarks: list[str] = []
@@ -220,7 +225,7 @@ def run_train_rewriter(
             raise InputError(f"In --test: {error}") from None
     training_texts, held_out_texts = _hold_out_texts(texts, source, remarks)
     for remark in [*remarks, *_describe_held_out_words(source, training_texts, held_out_texts, start)]:
-        typer.echo(remark, err=True)
+        say(remark, err=True)
 
     def fit(checkpoint: "Checkpoint") -> "Rewriter":
         with show_steps("training", advise=functools.partial(_advise, is_quick=choice.quick)) as steps:

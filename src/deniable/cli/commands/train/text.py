@@ -4,8 +4,6 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.documents import LabelledColumns, ReplacementOptions, build_documents
 from deniable.cli.model_runs import (
@@ -23,6 +21,7 @@ from deniable.cli.owner_remarks import describe_source_markup
 from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.rows import Rows, read_table
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.models.text.options import (
     TextNetworkName,
@@ -105,9 +104,12 @@ def run_train_text(
 ) -> None:
     """Train a text classifier that claims no privacy, and write it with its model card.
 
-    train private-text and train fasttext hide the records that they learn from. FILE.card.json and FILE.card.txt are
+    To protect the training records, use train private-text or train fasttext. FILE.card.json and FILE.card.txt are
     for those who receive the model; FILE.owner.json is for its owner only. Run the same command again to resume an
     interrupted run. Requires the train extra of deniable.
+
+    Examples:
+        deniable train text reviews.csv --kind cnn --training ibp --label stars --output trained.model
     """
     check_torch()
     from deniable.models.text.card import build_text_card
@@ -131,7 +133,7 @@ def run_train_text(
     network = select_text_network(model.kind, pairs=columns.premise is not None)
     training = _build_documents(rows, space, network)
     for remark in describe_source_markup(source, [*rows.texts, *(rows.premises or ())]):
-        typer.echo(remark, err=True)
+        say(remark, err=True)
     fingerprint = rows.fingerprint
     if test is None:
         training, tested = _hold_out(training, source)

@@ -12,8 +12,8 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.core.parallel import count_cores, hide_progress, parallel_map
+from deniable.models.interval_bounds import TensorBox, TensorOrBox, apply_monotone, bound_margins
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
-from deniable.models.text.interval_bounds import TensorBox, TensorOrBox, apply_monotone, bound_margins
 from deniable.models.text.substitutions import Substitutions
 
 Scorer = Callable[[IndexedTexts, RowIndices], npt.NDArray[np.float32]]

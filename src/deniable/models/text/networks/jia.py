@@ -11,8 +11,7 @@ from torch import Tensor, nn
 from torch.nn import functional
 
 from deniable.core.parallel import compile_loop
-from deniable.models.text.documents import Documents, IndexedTexts, RowIndices, TextOffsets, WordIds
-from deniable.models.text.interval_bounds import (
+from deniable.models.interval_bounds import (
     TensorOrBox,
     apply_layer,
     apply_linear,
@@ -23,6 +22,7 @@ from deniable.models.text.interval_bounds import (
     concatenate_features,
     match_kind,
 )
+from deniable.models.text.documents import Documents, IndexedTexts, RowIndices, TextOffsets, WordIds
 from deniable.models.text.networks.base import (
     DistinctWords,
     ProjectedNetwork,

@@ -9,8 +9,8 @@ from torch import Tensor, nn
 
 from deniable.core.arrays import FloatArray
 from deniable.measure.fasttext import FastTextNetwork
+from deniable.models.interval_bounds import INTERVAL_SLACK
 from deniable.models.text.documents import Documents, IndexedTexts, RowIndices
-from deniable.models.text.interval_bounds import INTERVAL_SLACK
 from deniable.models.text.networks.base import (
     Scorer,
     TextBatch,

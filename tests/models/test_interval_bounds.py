@@ -4,8 +4,8 @@ import torch
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from deniable.models.text import interval_bounds
-from deniable.models.text.interval_bounds import (
+from deniable.models import interval_bounds
+from deniable.models.interval_bounds import (
     TensorBox,
     apply_linear,
     apply_relu,

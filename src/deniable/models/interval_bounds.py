@@ -138,12 +138,13 @@ def bound_margins(box: TensorBox, weight: Tensor, bias: Tensor, labels: Tensor) 
 
     Args:
         box: (b, n).
-        weight: (K, n).
-        bias: (K,).
+        weight: (K, n), or (b, K, n) with one for each item.
+        bias: (K,), or (b, K).
         labels: int64 (b,).
     """
-    rows = weight[labels].unsqueeze(1) - weight  # (b, K, n)
-    offsets = bias[labels].unsqueeze(1) - bias  # (b, K)
+    places = (labels,) if weight.ndim == 2 else (torch.arange(len(labels), device=labels.device), labels)  # noqa: PLR2004
+    rows = weight[places].unsqueeze(1) - weight  # (b, K, n)
+    offsets = bias[places].unsqueeze(1) - bias  # (b, K)
     centre, radius = (box.low + box.high) / 2, (box.high - box.low) / 2  # (b, n)
     outward_radius = radius + INTERVAL_SLACK * (centre.abs() + radius)
     bounds = (rows @ centre.unsqueeze(-1) - rows.abs() @ outward_radius.unsqueeze(-1)).squeeze(-1)
