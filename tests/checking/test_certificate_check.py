@@ -1,10 +1,15 @@
 """A certificate is read by the letter, and what its check is told as, to people and to programs."""
 
+import html
 import json
+from collections import Counter
 
 import pytest
 
 import deniable as dn
+from deniable.checking.certificate_check import describe_caution
+from deniable.checking.document import Statements
+from deniable.learning.card import CARD_SCHEMA
 from tests.checking.mutations import list_leaves, try_check
 from tests.checking.test_words import make
 from tests.refusals import refuses
@@ -67,6 +72,65 @@ def test_the_result_of_all(statuses, unchecked, signature, overall):
     assert ("CONTRADICTED" in str(check)) == (overall == "contradicted")
 
 
+@pytest.mark.parametrize(
+    ("document", "tone", "said"),
+    [
+        (make(tally=dn.Tally(2, 4, Counter([2]))), "good", ""),
+        (
+            make(tally=dn.Tally(2, 800, Counter([400, 400]))),
+            "caution",
+            "epsilon of the median record is ",
+        ),
+        (make(key="seed:1"), "caution", "nothing is protected"),
+        ({**make(), "records": -1}, "bad", ""),
+    ],
+)
+def test_what_is_true_is_not_always_good_news(document, tone, said):
+    """A certificate is shown in green only where whole records are protected; why not is one sentence on every page."""
+    check = dn.check_certificate(document, SPACE)
+    assert check.tone == tone
+    assert said in check.caution
+    assert bool(check.caution) == (tone == "caution")
+    page = check.make_report().to_html()
+    assert page.count(f'<section class="{tone}">') == 1
+    assert html.escape(check.caution) in page
+    content = check.to_dict()
+    assert (content["tone"], content["caution"]) == (tone, check.caution)
+
+
+@pytest.mark.parametrize(
+    ("changes", "tone", "said"),
+    [
+        ({}, "good", ""),
+        ({"seed": 1}, "caution", "vectors were made from are not protected: they are private texts too: (2, 1e-06)-DP"),
+        ({"epsilon": 50.0}, "caution", "(50, 1e-06)-DP"),
+        ({"delta": 0.5}, "caution", "(2, 0.5)-DP"),
+    ],
+)
+def test_vectors_of_private_texts_are_protected_too(changes, tone, said):
+    """Words may be protected by vectors that show the texts they came from: a page says so before anybody signs."""
+    options = dn.VectorOptions(**{"epsilon": 2.0, "delta": 1e-6, **changes})
+    space = dn.adapt_vectors(["a cat", "a dog"], SPACE, options).make_space("euclidean", hide=())
+    check = dn.check_certificate(make(dn.TEM(space, epsilon=1.0), dn.Tally(2, 4, Counter([2]))), space)
+    assert (check.tone, check.overall) == (tone, "recomputed")
+    assert said in check.caution
+
+
+def test_a_large_delta_protects_no_text():
+    """Showing every text whole with a chance of a half keeps any epsilon with that delta, and is no good news."""
+    check = describe_caution(Statements({"guarantee": {"epsilon": 1.0, "delta": 0.5, "unit": "record"}}))
+    assert "delta of one record is 0.5" in check
+    assert not describe_caution(Statements({"guarantee": {"epsilon": 1.0, "delta": 1e-5, "unit": "record"}}))
+
+
+def test_a_refuted_guarantee_protects_nothing():
+    """The card of a model whose training breaks its claim says so first, whatever epsilon was claimed."""
+    card = {"schema": CARD_SCHEMA, "training records": {"guarantee": "8-DP", "status": "refuted"}}
+    assert "refuted" in describe_caution(Statements(card))
+    card["training records"]["status"] = "proved"
+    assert not describe_caution(Statements(card))
+
+
 def test_for_programs_and_people():
     """JSON holds every field in order; guarantee, unit and what is not protected are told; a page escapes them."""
     document = make(key="seed:1")
@@ -105,7 +169,7 @@ def test_what_is_no_document(document):
 
 
 @pytest.mark.parametrize(
-    "schema", ["deniable-certificate/8", "deniable-model-card/2", "deniable-synthesis-certificate/1"]
+    "schema", ["deniable-certificate/9", "deniable-model-card/2", "deniable-synthesis-certificate/2"]
 )
 def test_nearly_nothing(schema):
     """A document with little more than a schema gives a result or one line."""

@@ -13,7 +13,8 @@ from tests.refusals import refuses
 from tests.rewriting.untrained import untrained
 
 deep = pytest.mark.deep
-METHODS = ("tokens", "adept-gaussian", "adept-l1", "adept-true", "dptext-fixed", "tokens-mixed", "adept", "dptext")
+VECTOR = ("adept-gaussian", "adept-l1", "adept-true", "adept-norm", "dptext-fixed", "dptext-norm", "adept", "dptext")
+METHODS = ("tokens", "tokens-mixed", *VECTOR)
 WIDE = ("-c", "title", "-c", "text", "--unescape", "html")
 
 
@@ -28,7 +29,8 @@ def make(tmp_path_factory):
     @functools.cache
     def make(name="tokens", *options):
         delta = ("--delta", "1e-5") if name == "adept-gaussian" else ()
-        given = ("--epsilon", 5, "--method", name, "-o", place / "out.jsonl", "--force", *delta, *options)
+        refuted = ("--allow-refuted",) if name in {"adept", "dptext"} else ()
+        given = ("--epsilon", 5, "--method", name, "-o", place / "out.jsonl", "--force", *delta, *refuted, *options)
         done = run("rewrite", place / "model.pt", place / "table.jsonl", *given)
         assert done.code == 0, done.err
         return json.loads((place / "out.jsonl.certificate.json").read_text())

@@ -33,6 +33,8 @@ STATED = {
     "deniable",
     "words",
     "space.source",
+    "space.vectors.guarantee",
+    "space.vectors.made_from",
 }
 """What an owner can state as they like where the space is at hand."""
 
@@ -66,6 +68,22 @@ def test_every_changed_leaf_is_noticed():
     """A change of any leaf is contradicted, but for these, which are only stated; none passes as recomputed."""
     unnoticed = check_mutations(make(), SPACE)
     assert unnoticed == STATED | {"not_protected[1]"}
+
+
+def test_what_vectors_were_made_from():
+    """It is recomputed for the words of the package and for vectors with a guarantee, and else only stated."""
+    assert get_status(dn.check_certificate(make(), SPACE), "space.vectors.made_from") == "stated"
+    glove = make(TEM(dn.Space.glove(50), epsilon=1.0))
+    assert get_status(dn.check_certificate(glove), "space.vectors.made_from") == "recomputed"
+    glove["space"]["vectors"]["made_from"] = "the private texts"
+    assert list_wrong(dn.check_certificate(glove)) == ["space.vectors.made_from"]
+    guarantee = dn.Guarantee(1.0, "noise", delta=1e-6, unit="record", adjacency="one more")
+    private = dn.Space(SPACE.words, SPACE.vectors, guarantee=guarantee)
+    document = make(TEM(private, epsilon=1.0))
+    assert document["space"]["vectors"]["guarantee"]["epsilon"] == 1.0
+    assert dn.check_certificate(document, private).overall == "recomputed"
+    document["space"]["vectors"]["guarantee"]["epsilon"] = 0.1
+    assert list_wrong(dn.check_certificate(document, private)) == ["space.vectors.guarantee.epsilon"]
 
 
 def test_the_noise_is_only_stated():
@@ -213,7 +231,7 @@ def test_a_prior_of_the_owners(tmp_path):
         (["mechanism", "gamma"], -1, "gamma"),
         (["schema"], "deniable-certificate/6", "version"),
         (["schema"], None, "certificate"),
-        (["schema"], ["deniable-certificate/8"], "certificate"),
+        (["schema"], ["deniable-certificate/9"], "certificate"),
     ],
 )
 def test_what_cannot_be_checked(steps, value, named):

@@ -191,10 +191,10 @@ def test_as_text():
     """An estimate is written with its interval, an exact number without one."""
     found = Estimate(0.25, 0.1234567, 0.5, 0.95, 10, "any")
     assert str(found) == "0.25 (0.1234 to 0.5)"
-    assert found.format_percent() == found.format_success() == "25.0 % (12.3 to 50.0)"
+    assert found.format_percent() == found.format_success() == "25.0% (12.3 to 50.0)"
     assert found.format_decimals(2) == "0.25 (0.12 to 0.50)"
     exact = as_exact_estimate(0.25)
-    assert [str(exact), exact.format_percent(), exact.format_decimals(2)] == ["0.25 (exact)", "25.0 %", "0.25 (exact)"]
+    assert [str(exact), exact.format_percent(), exact.format_decimals(2)] == ["0.25 (exact)", "25.0%", "0.25 (exact)"]
 
 
 @settings(max_examples=30)
@@ -204,7 +204,7 @@ def test_intervals_are_shown_outward(count, hits):
     found = estimate_share(min(hits, count), count)
     for scale, text in (
         (1, str(found)),
-        (100, found.format_percent().replace(" %", "")),
+        (100, found.format_percent().replace("%", "")),
         (1, found.format_decimals(3)),
     ):
         value, low, high = map(decimal.Decimal, re.fullmatch(r"(\S+) \((\S+) to (\S+)\)", text).groups())
@@ -216,7 +216,7 @@ def test_intervals_are_shown_outward(count, hits):
 @given(st.floats(0, 1))
 def test_an_exact_success_is_rounded_up(share):
     """No guesser names more than what is shown of an exact success."""
-    shown = decimal.Decimal(as_exact_estimate(share).format_success().removesuffix(" %"))
+    shown = decimal.Decimal(as_exact_estimate(share).format_success().removesuffix("%"))
     assert 0 <= shown - 100 * decimal.Decimal(repr(share)) <= decimal.Decimal("0.1")
 
 

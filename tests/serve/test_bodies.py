@@ -47,7 +47,7 @@ def test_an_error_names_the_place(fixed):
     assert assert_problem(fixed.post("/v1/privatize", {"show": "words"}), 422) == "texts: It is missing."
     long = assert_problem(fixed.post("/v1/measure", {"texts": ["a"], "labels": ["a"] * 10_001}), 422)
     assert long.startswith("labels: there must be at most 10,000")
-    assert assert_problem(fixed.post("/v1/privatize", b"{"), 422) == "body: It is no JSON in UTF-8."
+    assert assert_problem(fixed.post("/v1/privatize", b"{"), 422) == "body: It must be JSON in UTF-8."
     assert "JSON object" in assert_problem(fixed.post("/v1/privatize", []), 422)
 
 
@@ -75,7 +75,7 @@ def test_other_requests_that_are_refused(fixed, path, body, said):
     ("path", "body", "said"),
     [
         ("certificate/check", {"certificate": "[" * 5000}, "deep"),
-        ("certificate/check", {"certificate": "{}", "table_sha256": "0" * 64}, "public key"),
+        ("certificate/check", {"certificate": "{}", "table_sha256": "0" * 64}, "schema"),
         ("certificate/check", {"certificate": "{}", "public_key": "x", "signature": "y"}, "key"),
         ("measure", {"texts": [SECRET], "labels": ["a"]}, "at least 2 classes"),
     ],

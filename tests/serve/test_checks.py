@@ -48,6 +48,23 @@ def test_a_foreign_space_is_only_stated(document):
     assert "not at hand" in result["unchecked"]
 
 
+def test_a_table_without_a_key_is_compared(fixed):
+    """Its rows, words and columns are, and a hash that nothing was signed for says so; no key is asked for."""
+    release = dn.Release(dn.TEM(STEPS, epsilon=2.0))
+    batch = release.batch(["the dog was red and the food was good"] * 2)
+    document = dn.Certificate.of(release, batch.tally, copied=["id"]).to_json()
+    table = {"id": ["1", "2"], "text": list(batch.texts)}
+    response = fixed.post("/v1/certificate/check", {"certificate": document, "table": table})
+    result = json.loads(response.text)["result"]
+    assert (result["overall"], result["tone"]) == ("recomputed", "caution")
+    assert "agrees with the certificate; not authenticated" in result["table"]
+    result = check(document, table={"id": ["1"], "text": ["food"]})
+    assert (result["overall"], "differs from the certificate in records" in result["table"]) == ("contradicted", True)
+    assert "not compared" in check(document, table_sha256="0" * 64)["table"]
+    with refuses("one cell for each row"):
+        check(document, table={"id": ["1"], "text": []})
+
+
 def test_epsilons_that_only_the_command_line_checks(document):
     """Strangers cannot hold the service with an epsilon that no computation can tell from 0; the least one passes."""
     content = json.loads(document)

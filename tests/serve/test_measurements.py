@@ -31,6 +31,8 @@ def test_a_table_is_measured_in_lines_and_reaches_no_disk(tmp_path, cache_folder
     given = "--space &#39;my space/space.npz&#39; --hide none --output measure.html"
     assert f"{command} {given}" in last["result"]["page"]
     assert MARKER in last["result"]["page"]
+    assert "<b>note</b>: the texts" in last["result"]["summary"]
+    assert MARKER not in last["result"]["summary"]
     files = [path for folder in (tmp_path, cache_folder) for path in folder.rglob("*") if path.is_file()]
     assert files
     assert not [path for path in files if MARKER.encode() in path.read_bytes() or MARKER in path.name]

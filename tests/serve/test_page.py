@@ -57,13 +57,14 @@ def list_texts(page, name):
 def test_texts_are_privatized_and_marked(open_page):
     """Typed texts come out beside the originals; what became of a word is marked by lines, not by colour alone."""
     page = open_page()
-    page.get_by_label("Texts, one a line").fill("the food in london was great\nzork and the dog")
+    page.get_by_label("Texts, one per line").fill("the food in london was great\nzork and the dog")
     privatize(page)
     assert list_texts(page, "Original") == ["the food in london was great", "zork and the dog"]
     first, second = list_texts(page, "Private")
     assert (len(first.split()), len(second.split())) == (6, 4)
     expect(page.locator("#try-facts")).to_contain_text("1 word of places")
     expect(page.locator("#try-facts")).to_contain_text("the longest text, 6 words: epsilon")
+    expect(page.locator("#try-verdict.caution")).to_contain_text("Each word is protected; whole texts are not.")
     for kind, style in (("hidden", "double"), ("unknown", "dotted")):
         words = page.locator(f"#try-texts button.{kind}")
         assert words.count() == {"hidden": 1, "unknown": 2}[kind]
@@ -80,16 +81,17 @@ def test_the_slider_speaks_of_the_attacker(open_page):
     page = open_page()
     slider = page.get_by_label("How many words may an attacker guess?")
     expect(slider).to_have_attribute("max", "15")
+    expect(slider).to_have_value("0")  # the strongest step is offered until another one is chosen
     shares = []
-    slider.press("Home")
     for _ in range(15):
-        expect(page.locator("#try-promise")).to_contain_text("An attacker who sees a private word guesses about ")
+        expect(page.locator("#try-promise")).to_contain_text("An attacker who sees the private words guesses about ")
         note = page.locator("#try-epsilon-note").text_content()
-        shares.append(float(re.search(r"right for ([\d.]+) %", note)[1]))
+        shares.append(float(re.search(r"right for ([\d.]+) ?%", note)[1]))
         slider.press("ArrowRight")
     assert shares == sorted(shares)
     assert shares[0] < 40
     assert shares[-1] > 80
+    expect(page.locator("#try-promise.weak")).to_contain_text("That is weak protection.")
     assert re.fullmatch(r".*word.*, epsilon 20", slider.get_attribute("aria-valuetext"))
 
 
@@ -97,12 +99,12 @@ def test_the_slider_speaks_of_the_attacker(open_page):
 def test_a_word_opens_its_law(open_page):
     """A word shows the probabilities of its outputs, which the bars follow; Escape gives the focus back."""
     page = open_page()
-    page.get_by_label("Texts, one a line").fill("the food in london")
+    page.get_by_label("Texts, one per line").fill("the food in london")
     privatize(page)
     word = page.locator("#try-texts button.word").nth(1)
     word.click()
     dialog = page.get_by_role("dialog")
-    expect(dialog.get_by_role("heading")).to_have_text("What may come out for food")
+    expect(dialog.get_by_role("heading")).to_have_text("What may replace food")
     rows = dialog.locator("tbody tr").evaluate_all(
         "rows => rows.map(row => [parseFloat(row.cells[2].textContent), "
         "row.querySelector('.bar').getBoundingClientRect().width])"
@@ -115,9 +117,9 @@ def test_a_word_opens_its_law(open_page):
     page.keyboard.press("Escape")
     expect(dialog).to_be_hidden()
     expect(word).to_be_focused()
-    for word, said in (("Paris", "hidden as one of places"), ("זורק", "not in the vocabulary")):
+    for word, said in (("Paris", "words of the class places"), ("זורק", "not in the vocabulary")):
         page.get_by_label("Word", exact=True).fill(word)
-        page.get_by_role("button", name="Show what may come out").click()
+        page.get_by_role("button", name="Show what may replace it").click()
         expect(dialog).to_contain_text(said)
         page.get_by_role("button", name="Close").click()
 
@@ -131,7 +133,7 @@ def test_the_page_works_by_keyboard_alone(open_page):
     expect(page.get_by_role("link", name="Skip to the content")).to_be_focused()
     page.keyboard.press("Enter")
     expect(page.locator("main")).to_be_focused()
-    page.get_by_label("Texts, one a line").fill("the food\nthe good dog")
+    page.get_by_label("Texts, one per line").fill("the food\nthe good dog")
     page.get_by_role("button", name="Privatize").press("Enter")
     expect(page.locator("#try-result-title")).to_be_focused()
     page.keyboard.press("Tab")
@@ -156,6 +158,14 @@ def test_a_table_is_read_shown_and_downloaded(open_page, folder):
     privatize(page)
     assert list_texts(page, "Original") == [text for _, text, _ in ROWS]
     assert page.locator("#try-texts img").count() == 0
+    expect(page.locator("#try-command")).to_contain_text("--columns ''")  # no other column leaves unasked
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the private table").click()
+    assert Path(download.value.path()).read_text("utf-8").startswith("letter\n")
+    page.get_by_label("colour", exact=True).check()
+    expect(page.locator("#try-command")).to_contain_text("--columns colour")
+    page.get_by_label("id", exact=True).check()
+    expect(page.locator("#try-download-note")).to_contain_text("Copied unchanged, and not protected: id, colour")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the private table").click()
     assert download.value.suggested_filename == "letters.private.csv"
@@ -165,7 +175,6 @@ def test_a_table_is_read_shown_and_downloaded(open_page, folder):
     assert [(row[0], row[2]) for row in rows] == [(row[0], row[2]) for row in ROWS]
     assert [row[1] for row in rows] == list_texts(page, "Private")
     assert rows[0][1] != ROWS[0][1]
-    expect(page.locator("#try-download-note")).to_contain_text("copied unchanged: id, colour")
     words = shlex.split(page.locator("#try-command").text_content())  # a table of the same shape, at the same epsilon
     with contextlib.chdir(folder):
         assert run(*words[1:]).code == 0
@@ -192,7 +201,7 @@ def test_tables_are_read_as_programs_write_them(open_page):
         try {
             const table = await readTable(new File([text], name));
             const column = guessTextColumn(table);
-            return writeTable(table, column, listTexts(table, column));
+            return writeTable(table, column, listTexts(table, column), table.columns);
         } catch (error) { return error.message; }
     }"""
     for name, text in written.items():
@@ -209,7 +218,7 @@ def test_tables_are_read_as_programs_write_them(open_page):
         ("x.csv", 'a\n"b"c\n', "has a quote inside a cell"),
         ("x.csv", 'id,text\n"1,a\n2",b\n', 'A quoted cell of "id" spans lines that would be rows of their own'),
         ("x.csv", "a\n", "no rows"),
-        ("x.jsonl", '{"a": "b"}\n[1]\n', "Line 2 is no JSON object"),
+        ("x.jsonl", '{"a": "b"}\n[1]\n', "Line 2 is not a JSON object"),
         ("x.jsonl", "", "no rows"),
         ("x.csv", "text,text\na,b\n", 'Two columns are named "text"'),
         ("x.jsonl", '{"text": "a", "id": 12345678901234567890}\n', "Line 1 has a number too large"),
@@ -228,7 +237,7 @@ def test_a_fixed_service_shows_its_choice_and_asks_for_its_token(open_page, watc
         token = page.get_by_label("Token of this service")
         token.fill("wrong-token-wrong-token-wrong-token-")
         page.get_by_role("button", name="Use the token").click()
-        expect(page.locator("#service-problem")).to_contain_text("must bear the token")
+        expect(page.locator("#service-problem")).to_contain_text("must carry the token")
         token.fill(TOKEN)
         token.press("Enter")
         expect(page.get_by_role("heading", name="See what becomes of your texts")).to_be_visible()

@@ -24,6 +24,8 @@ def test_a_certificate_is_read_and_checked(open_page, certificate):
     fields = json.loads(certificate.read_text("utf-8"))
     shown = page.locator("#check-fields tbody th").all_text_contents()
     assert {path.split(".")[0].split("[")[0] for path in shown} == set(fields)
+    verdict = check_files(page, certificate.with_name("out.csv"))
+    assert "agrees with the certificatenot authenticated" in verdict
     signature, key = certificate.with_name(f"{certificate.name}.sig"), certificate.with_name("owner.key.pub")
     assert "neither was changed" in check_files(page, signature, key, certificate.with_name("out.csv"))
 
@@ -67,6 +69,10 @@ def test_a_table_is_measured_and_the_report_shown(open_page, tmp_path):
     expect(frame.locator("body")).to_contain_text("measured.csv --column text --label kind --mechanism")
     banner = frame.locator(".banner").evaluate("banner => getComputedStyle(banner).borderTopStyle")
     assert banner == "solid"
+    with page.expect_download() as download:
+        page.get_by_role("button", name="Download the summary to sign").click()
+    assert download.value.suggested_filename == "measure.summary.html"
+    assert "summary for sign-off" in Path(download.value.path()).read_text("utf-8")
     with page.expect_download() as download:
         page.get_by_role("button", name="Download the report").click()
     content = Path(download.value.path()).read_text("utf-8")

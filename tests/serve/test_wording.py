@@ -45,7 +45,19 @@ def test_bounds_are_rounded_outward():
     assert shown == [[round_outward(value, direction) for direction in directions] for value in values]
     epsilons = [number / 10 for number in range(1, 69)]
     odds = evaluate(f"{epsilons}.map(wording.describeRecordEpsilon)")
-    ends = [f" change at most {round_outward(math.exp(one), decimal.ROUND_CEILING)}-fold" for one in epsilons]
+    ends = [f" by a factor of at most {round_outward(math.exp(one), decimal.ROUND_CEILING)}" for one in epsilons]
     assert all(text.endswith(end) for text, end in zip(odds, ends, strict=True))
     shares = evaluate("[0.19, 0.2, 0.0031, 1].map(wording.describeLeastShare)")  # none above the share
-    assert shares == ["one word in six", "one word in five", "0.31 % of words", "nearly every word"]
+    assert shares == ["one word in six", "one word in five", "0.31% of words", "nearly every word"]
+
+
+def test_green_is_for_whole_texts():
+    """A release is shown in green only where a text of median length is protected as a whole, and says why not."""
+    cases = [([3, 2, 90], 2.5), ([4, 4, 5], 2.5), ([5, 5], 2.5), (None, 0.1), ([], 1.0), ([0, 0], 1.0)]
+    tones = evaluate(f"{json.dumps(cases)}.map((one) => wording.judgeWords(...one).tone)")
+    assert tones == ["good", "good", "caution", "caution", "plain", "plain"]
+    said = evaluate("wording.judgeWords([40, 50, 60], 2.3).sentence")
+    assert said.startswith(
+        "Epsilon of a text of median length, 50 words, is 115; above 10 it excludes next to nothing."
+    )
+    assert evaluate("[10, 10.1].map((one) => wording.judgeRecords(one).tone)") == ["good", "caution"]

@@ -84,7 +84,7 @@ def make_words(epsilon, guessed, accuracy=None, original=0.9):
 
 def make_public(accuracy):
     """Return the scores of labelled public texts alone."""
-    return dataclasses.replace(make_result("public texts", 0, accuracy), name="public texts alone", promise=None)
+    return dataclasses.replace(make_result("public texts", 0, accuracy), name="public texts only", promise=None)
 
 
 def give_advice(*results, limits=None, need="texts"):

@@ -3,28 +3,29 @@
 import collections
 import dataclasses
 import json
+import math
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Literal
 
 from deniable.checking.cards import expect_card
 from deniable.checking.document import FieldCheck, FieldStatus, Statements, compare_fields
+from deniable.checking.earlier_wordings import REWRITE_CERTIFICATE_SCHEMA, restate
 from deniable.checking.rewriting import expect_rewrite_certificate
 from deniable.checking.synthesis import expect_synthesis_certificate
 from deniable.checking.words import expect_word_certificate
 from deniable.core.errors import InputError, escape_unprintable, make_parameter_error, shorten_text
-from deniable.core.numbers import format_exact
-from deniable.core.report import Fact, Report, Section, format_value
+from deniable.core.numbers import format_exact, format_upper
+from deniable.core.report import Fact, Report, Section, Tone, format_value
 from deniable.core.signatures import UNSIGNED, SignatureCheck
 from deniable.learning.card import CARD_SCHEMA
 from deniable.persons.certificate import SYNTHESIS_CERTIFICATE_SCHEMA
 from deniable.space import Space
+from deniable.survey.limits import MAX_WHOLE_DELTA, MAX_WHOLE_EPSILON
 from deniable.text.certificate import CERTIFICATE_SCHEMA
 from deniable.words.prior import Prior
 
 CHECK_SCHEMA = "deniable-certificate-check/1"
-REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/4"
-"""That of `deniable.rewriting.certificate`, which loads torch."""
 
 Overall = Literal["contradicted", "recomputed", "stated"]
 """Of a whole certificate: a field is contradicted; its guarantee was recomputed; or it rests on the owner's word."""
@@ -35,6 +36,7 @@ _KINDS = {
     SYNTHESIS_CERTIFICATE_SCHEMA: "synthetic records",
     CARD_SCHEMA: "a trained model",
 }
+_PLURALS = {"record": "records", "person": "people", "unit": "units"}
 _MAX_SHOWN = 300
 """Characters of a value that a report shows."""
 _MAX_LISTED, _MAX_ITEMS = 200, 20
@@ -57,10 +59,11 @@ class CertificateCheck:
 
     Attributes:
         kind: what was released, such as ``privatized words`` or ``a trained model``.
-        document: the fields of the certificate, as they stand there.
+        document: the fields of the certificate, unchanged.
         fields: the status of every leaf of it, and of every field that is missing.
         unchecked: why the guarantee could not be recomputed; empty where it was.
         signature: what is known of its signature.
+        table: how the released table compares with it, see `deniable.checking.released_table`; empty without one.
     """
 
     kind: str
@@ -68,6 +71,7 @@ class CertificateCheck:
     fields: tuple[FieldCheck, ...]
     unchecked: str = ""
     signature: SignatureCheck = UNSIGNED
+    table: str = ""
 
     @property
     def overall(self) -> Overall:
@@ -75,6 +79,20 @@ class CertificateCheck:
         if self.signature.status == "invalid" or self.select("contradicted"):
             return "contradicted"
         return "stated" if self.unchecked else "recomputed"
+
+    @property
+    def caution(self) -> str:
+        """What keeps a certificate without any contradiction from being good news; empty for nothing."""
+        return describe_caution(Statements(self.document))
+
+    @property
+    def tone(self) -> Tone:
+        """How a page shows the result: nobody shall sign for more than is protected because a box is green."""
+        if self.overall == "contradicted":
+            return "bad"
+        if self.caution:
+            return "caution"
+        return "good" if self.overall == "recomputed" else "plain"
 
     def select(self, status: FieldStatus) -> list[FieldCheck]:
         """Return the fields of a status."""
@@ -85,11 +103,14 @@ class CertificateCheck:
         statements = Statements(self.document)
         counts = [f"{len(self.select(status))} {title}" for status, title in _STATUS_TITLES.items()]
         result = [Fact("result", _OVERALL_TEXTS[self.overall], ", ".join(counts))]
-        if self.document.get("private") is False:
-            result.append(Fact("not private", "the certificate itself says that nothing is protected"))
+        if self.caution:
+            result.append(Fact("caution", self.caution))
         if self.unchecked:
             result.append(Fact("not recomputed", self.unchecked))
         result.append(Fact("signature", self.signature.status, self.signature.note))
+        if self.table:
+            compared, _, remark = self.table.partition("; ")
+            result.append(Fact("table", compared, remark))
         return Report(
             f"Certificate of {self.kind}",
             (
@@ -102,6 +123,7 @@ class CertificateCheck:
                 Section("recomputed", _count_by_part(self.select("recomputed"))),
             ),
             CHECK_SCHEMA,
+            self.tone,
         )
 
     def to_dict(self) -> dict[str, Any]:
@@ -110,6 +132,9 @@ class CertificateCheck:
             "schema": CHECK_SCHEMA,
             "kind": self.kind,
             "overall": self.overall,
+            "tone": self.tone,
+            "caution": self.caution,
+            "table": self.table,
             "unchecked": self.unchecked,
             "signature": dataclasses.asdict(self.signature),
             "fields": [dataclasses.asdict(field) for field in self.fields],
@@ -145,14 +170,15 @@ def check_certificate(
         prior: public frequencies of words, or their file of counts, where the certificate names other than Zipf's law.
 
     Raises:
-        InputError: the document is no certificate of this version, or nothing can be computed from it.
+        InputError: the document is not a certificate of this version, or nothing can be computed from it.
     """
     if not isinstance(document, dict):
         raise make_parameter_error("check_certificate", "document", "what parse_certificate returns", type(document))
+    document = restate(document)
     schema = document.get("schema")
     if not isinstance(schema, str) or schema not in _KINDS:
         raise InputError(
-            f"The document is no certificate that this version checks: its schema must be one of {', '.join(_KINDS)}. "
+            f"This version cannot check the document: its schema must be one of {', '.join(_KINDS)}. "
             f"Got {shorten_text(repr(schema))}: check it with the version of deniable that wrote it."
         )
     statements = Statements(document)
@@ -168,6 +194,71 @@ def check_certificate(
     return CertificateCheck(_KINDS[schema], document, tuple(compare_fields(document, expected)), unchecked)
 
 
+def describe_caution(statements: Statements) -> str:
+    """Return why a certificate, true as it may be, does not protect whole records; nothing where it does.
+
+    Of privatized words the record of median length counts, pure or with its delta, whichever says more.
+    """
+    if statements.get("private") is False:
+        return "The certificate itself says that nothing is protected."
+    if "refuted" in {_clean(statements.get(name, "status")) for name in ("guarantee", "training records")}:
+        return "The guarantee is refuted: nothing is protected."
+    if statements.get("training records", "guarantee") == "none":
+        return "No privacy is claimed for the training records."
+    which, promises = _find_whole_promises(statements)
+    of_whole, plural = " ".join(which), _PLURALS[which[1]]
+    epsilon, delta = min(promises, key=lambda one: (one[0] > MAX_WHOLE_EPSILON or one[1] > MAX_WHOLE_DELTA, one[1]))
+    if epsilon > MAX_WHOLE_EPSILON:
+        bound = "is not bounded" if math.isinf(epsilon) else f"is {format_upper(epsilon)}"
+        return (
+            f"Whole {plural} are not protected: epsilon of {of_whole} {bound}, and above "
+            f"{format_exact(MAX_WHOLE_EPSILON)} it excludes next to nothing. Anybody who has an original can look for "
+            "its private version, and will often find it."
+        )
+    if delta > MAX_WHOLE_DELTA:
+        return (
+            f"Whole {plural} are not protected: delta of {of_whole} is {format_upper(delta)}, and a release that shows "
+            "them whole with that chance keeps such a guarantee."
+        )
+    return _describe_vectors_caution(Statements(Statements(statements.get_object("space")).get_object("vectors")))
+
+
+def _describe_vectors_caution(vectors: Statements) -> str:
+    """Return why the texts that vectors were made from are not protected; nothing where they are, or are public."""
+    guarantee = Statements(vectors.get_object("guarantee"))
+    epsilon, delta = (_read_epsilon(guarantee.get(name)) for name in ("epsilon", "delta"))
+    if epsilon <= MAX_WHOLE_EPSILON and delta <= MAX_WHOLE_DELTA and guarantee.get("status") != "refuted":
+        return ""
+    return f"The texts that vectors were made from are not protected: they are {_clean(vectors.get('made_from'))}."
+
+
+def _find_whole_promises(statements: Statements) -> tuple[tuple[str, str], list[tuple[float, float]]]:
+    """Return what a certificate protects as a whole, and every epsilon with its delta; 0 where it speaks of none."""
+    if statements.get("schema") == CERTIFICATE_SCHEMA:
+        entry = Statements(next((one for one in statements.get_list("documents") if isinstance(one, dict)), {}))
+        record = f"the {_clean(entry.get('record'))}"
+        parts = [Statements(entry.get_object(name)) for name in ("pure", "approximate")]
+        return (record, "record"), [_read_promise(part) for part in parts]
+    guarantee = statements.get_object("guarantee")
+    if statements.get("schema") == CARD_SCHEMA:
+        verdict = Statements(statements.get_object("training records")).get_object("verdict")
+        guarantee = Statements(verdict).get_object("guarantee")
+    unit = guarantee.get("unit")
+    return ("one", unit if unit in _PLURALS else "unit"), [_read_promise(Statements(guarantee))]
+
+
+def _read_promise(guarantee: Statements) -> tuple[float, float]:
+    """Return epsilon and delta of a guarantee."""
+    return _read_epsilon(guarantee.get("epsilon")), _read_epsilon(guarantee.get("delta"))
+
+
+def _read_epsilon(value: object) -> float:
+    """Return an epsilon of a certificate; a text stands for an infinite one, and nothing for none."""
+    if isinstance(value, int | float) and not isinstance(value, bool):
+        return float(value)
+    return 0.0 if value is None else math.inf
+
+
 def _list_promises(statements: Statements) -> tuple[Fact, ...]:
     """Return what a privacy officer asks first: what is promised to whom, on what ground, and what is not."""
     if statements.get("schema") == CARD_SCHEMA:
@@ -179,7 +270,6 @@ def _list_promises(statements: Statements) -> tuple[Fact, ...]:
     epsilon = [f"{name} {_clean(parts[name])}" for name in ("epsilon", "delta") if name in parts]
     metric = [f"distance {_clean(parts['metric'])}"] if "metric" in parts else []
     facts = {
-        "private": statements.get("private"),
         "guarantee": ", ".join([_clean(kind), *epsilon, *metric]),
         "unit": parts.get("unit"),
         "adjacency": parts.get("adjacency"),

@@ -35,10 +35,10 @@ TOLERANCE = 1e-9
 """Relative difference up to which numbers are equal: processors differ in the last bits."""
 MAX_TEXT_CHARACTERS = 4_000
 """Characters of the longest text that is interpreted."""
-PRIVATE_COUNT = "a count that only the owner can know"
+PRIVATE_COUNT = "reported by the owner; it cannot be verified from this file"
 OWNERS_CHOICE = "a choice of the owner"
-OWNERS_LEDGER = "what a ledger did is seen by its owner alone"
-_NOT_SEEN = "what was copied or left out is seen in the released table alone"
+OWNERS_LEDGER = "only the owner sees what a ledger did"
+_NOT_SEEN = "only the released table shows what was copied or left out"
 
 
 def parse_certificate(content: bytes) -> dict[str, Any]:
@@ -54,9 +54,9 @@ def parse_certificate(content: bytes) -> dict[str, Any]:
     try:
         document = parse_strict_json(content, CERTIFICATE_LIMITS)
     except ValueError as error:
-        raise InputError(f"The certificate {error}: no command writes that, give the file as it was written.") from None
+        raise InputError(f"The certificate {error}. No command writes that: give the file as it was written.") from None
     if not isinstance(document, dict):
-        raise InputError("The certificate is not a JSON object: give the JSON file that was written beside the table.")
+        raise InputError("The certificate is not a JSON object: give the JSON file that was written with the table.")
     return document
 
 
@@ -65,8 +65,8 @@ class FieldCheck:
     """One leaf of a document: a text, number, truth value or null, or an empty object or array.
 
     Attributes:
-        path: where it stands, such as ``documents[0].pure.epsilon``.
-        value: what stands there; None for what is missing.
+        path: where it is, such as ``documents[0].pure.epsilon``.
+        value: what is there; None for what is missing.
         status: see `FieldStatus`.
         note: what was found instead, or why it is only stated.
     """

@@ -23,6 +23,7 @@ from deniable.text.certificate import (
     CERTIFICATE_SCHEMA,
     NOISE_DESCRIPTIONS,
     Certificate,
+    describe_vectors,
     encode_document_guarantee,
     list_unprotected,
 )
@@ -41,10 +42,11 @@ word, and for some mechanisms a hundred. With twelve neighbours and five steps 1
 MAX_EPSILON = 1e6
 """Beyond it no computation is begun; an epsilon of 50 already promises next to nothing."""
 _PRIOR_NAMES = {
-    "attacker": re.compile(r"the best .* if words follow (.+) \(without any output: [0-9.]+ %; by reading words .*\)"),
+    "attacker": re.compile(r"the best .* if words follow (.+) \([0-9.]+% without any output; more for .*\)"),
     "expected_kept": re.compile(r".* of words, if words follow (.+)"),
 }
 _FIGURES = (*_PRIOR_NAMES, "bands", "most_exposed")
+_VECTOR_FIELDS = ("made_from", "guarantee")
 _PUBLIC_SEED: NoiseSource = "public seed"
 _POLICIES: dict[str, tuple[str | None, ...]] = {
     "unknown": ("draw", "mask", "drop"),
@@ -237,7 +239,10 @@ def _find_count_problem(statements: Statements) -> str:
 def _describe_space(statements: Statements, space: Space) -> dict[str, Any]:
     """Return what a certificate should say of a space."""
     is_renamed = space.fingerprint is not None and statements.get("space", "source") != space.source
+    is_known = space.guarantee is not None or _GLOVE_SOURCE.fullmatch(space.source) is not None
+    not_seen = dict.fromkeys(_VECTOR_FIELDS, Stated("vectors do not show what they were made from"))
     return {
+        "vectors": describe_vectors(space) if is_known else not_seen,
         "source": Stated(f"a name; the space at hand is called {space.source}") if is_renamed else space.source,
         "words": len(space),
         "metric": space.metric_name,
@@ -271,7 +276,10 @@ def _expect_without_law(statements: Statements, options: _Options, epsilon: floa
         **dict.fromkeys(_FIGURES, unchecked),
         "arithmetic": unchecked,
         "meaning": unchecked,
-        "space": dict.fromkeys(("source", "words", "metric", "hidden", "fingerprint"), unchecked),
+        "space": {
+            **dict.fromkeys(("source", "words", "metric", "hidden", "fingerprint"), unchecked),
+            "vectors": dict.fromkeys(_VECTOR_FIELDS, unchecked),
+        },
         "release": _expect_options(statements, options, unchecked),
     }
 

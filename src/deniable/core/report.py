@@ -7,11 +7,13 @@ import dataclasses
 import html
 import json
 from collections.abc import Iterable
-from typing import Any
+from typing import Any, Literal
 
 from deniable.core.guarantees import encode_nonfinite_numbers
 from deniable.core.numbers import format_upper
 
+Tone = Literal["", "plain", "good", "caution", "bad"]
+"""How a page colours a result; the words beside it say the same."""
 _UPPER_BOUNDS = ("epsilon", "delta", "alpha")
 """How names of numbers begin that are rounded up."""
 
@@ -63,11 +65,13 @@ class Report:
         title: one line.
         sections: in the order in which they are read.
         schema: version of the layout of its JSON; empty where no program reads it.
+        tone: of a page's box around the first section, which then holds the result; empty for no box.
     """
 
     title: str
     sections: tuple[Section, ...]
     schema: str = ""
+    tone: Tone = ""
 
     def to_text(self) -> str:
         """Return the report as plain text, ended by a line break."""
@@ -105,7 +109,10 @@ class Report:
         return f"<h3>{html.escape(self.title)}</h3>\n{self._render_sections()}"
 
     def _render_sections(self) -> str:
-        return "\n".join(_render_section(section) for section in self.sections if section.facts)
+        sections = [_render_section(section) for section in self.sections if section.facts]
+        if self.tone and sections:
+            sections[0] = sections[0].replace("<section>", f'<section class="{self.tone}">', 1)
+        return "\n".join(sections)
 
 
 def make_facts(values: dict[str, Any]) -> tuple[Fact, ...]:
@@ -174,8 +181,17 @@ h2 {{ font-size: 1.1rem; }}
 dl {{ display: grid; grid-template-columns: minmax(8rem, max-content) 1fr; gap: 0.25rem 1.5rem; }}
 dt {{ color: #555; }}
 dd {{ margin: 0; overflow-wrap: anywhere; }}
+section[class] {{ background: #f5f7f9; border-left: 6px solid #00659e; border-radius: 6px; padding: 0.1rem 1rem; }}
+section.good {{ border-left-color: #00663f; }}
+section.caution {{ background: #fff6dc; border-left-color: #e69f00; }}
+section.bad {{ background: #fff1ea; border-left-color: #d55e00; }}
 @media (max-width: 30rem) {{ dl {{ display: block; }} dd {{ margin: 0 0 0.75rem; }} }}
-@media (prefers-color-scheme: dark) {{ body {{ background: #111; color: #eee; }} dt {{ color: #aaa; }} }}
+@media (prefers-color-scheme: dark) {{
+body {{ background: #111; color: #eee; }} dt {{ color: #aaa; }}
+section[class] {{ background: #1e2329; }}
+section.caution {{ background: #3a3013; }}
+section.bad {{ background: #3a2013; }}
+}}
 </style>
 </head>
 <body>

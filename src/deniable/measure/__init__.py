@@ -1,6 +1,6 @@
 """What is left of a private text: how deniable, how useful, how far an attacker gets.
 
-The names of the stub beside this file are imported when they are first used.
+The names of the stub next to this file are imported when they are first used.
 """
 
 import lazy_loader

@@ -13,6 +13,7 @@ from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import NotTractable, check_count, make_parameter_error
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start, generate_key
 from deniable.words import WordMechanism
+from deniable.words.explanation import compute_seen_probabilities
 from deniable.words.laws import tables
 from deniable.words.laws.tabulated import MAX_MATRIX_INPUTS
 
@@ -92,10 +93,7 @@ def measure_deniability(
 def _compute_expectations(
     mechanism: WordMechanism, numbers: npt.NDArray[np.int32], runs: int, workers: int | None
 ) -> tuple[FloatArray, FloatArray] | tuple[None, None]:
-    """Return E N_w and E S_w (k,) of the words, or two times None where the law cannot be computed.
-
-    A word of probability p is returned by some run with probability 1 - (1 - p)^runs.
-    """
+    """Return E N_w and E S_w (k,) of the words, or two times None where the law cannot be computed."""
     space, law = mechanism.space, mechanism.law
     points, point_index = np.unique(space.point_by_word[numbers], return_inverse=True)
     if not law.has_rows or (not law.is_tabulated and len(points) * space.point_count >= MAX_MATRIX_INPUTS**2):
@@ -108,9 +106,7 @@ def _compute_expectations(
             # Draws come from integer tables, whose floor is the probability of far words.
             row = tables.compute_table_entries(rows[i : i + 1])[0] / tables.TABLE_TOTAL if law.is_tabulated else rows[i]
             shares = np.clip(row / words_per_point, 0.0, 1.0)
-            with np.errstate(divide="ignore"):
-                seen_probabilities = -np.expm1(runs * np.log1p(-shares))
-            expectations[i] = runs * shares[point], words_per_point @ seen_probabilities
+            expectations[i] = runs * shares[point], words_per_point @ compute_seen_probabilities(shares, runs)
         return expectations
 
     try:

@@ -51,7 +51,7 @@ class Estimate:
 
     def format_point(self) -> str:
         """Return a share in percent without its interval."""
-        return f"{100 * self.value:.1f} %"
+        return f"{100 * self.value:.1f}%"
 
     def format_success(self) -> str:
         """Return the success of a guesser in percent: with its interval, or rounded up where no guesser has more."""

@@ -132,7 +132,7 @@ class Reading:
         if self.cut:
             lines.append(f"texts longer than {self.window:,} tokens, which are read in parts: {self.cut:,}")
         if self.unwatched:
-            lines.append(f"watched words that are not in the vocabulary, and never come out: {self.unwatched:,}")
+            lines.append(f"watched words that are not in the vocabulary, and are never guessed: {self.unwatched:,}")
         if self.watched is not None and all(one.name != WATCHED for group in self.groups.values() for one in group):
             lines.append("none of the watched words is among those that were guessed")
         return lines
@@ -187,7 +187,7 @@ def measure_reading(
         )
     read = reader.read(texts, batch.words, batch.outputs, ~batch.unknown_mask)
     if read.offsets.tolist() != batch.offsets.tolist():
-        raise InputError("The texts have other words than what was privatized: give the texts of the batch.")
+        raise InputError("The words of the texts are not those that were privatized: give the texts of the batch.")
     if not read.is_known.any():
         raise InputError("A reader needs texts with words of the vocabulary. Got none: give other texts.")
     likelihood = build_likelihood(mechanism, reader.prior, seed=plan.seed)

@@ -135,8 +135,8 @@ def estimate_success(mechanism: WordMechanism, prior: Prior, words: GuessedWords
         return as_exact_estimate(mechanism.outcomes(prior).get_success(words) or 0.0)
     if words == "every":
         raise InputError(
-            f"No law of {mechanism.name} is known, and so no share of a single word: tune for 'average' or 'rare', or "
-            "take another mechanism."
+            f"The law of {mechanism.name} is not known, and so no share of a single word: tune for 'average' or "
+            "'rare', or take another mechanism."
         )
     among = weigh_rare_words(mechanism.space, prior.weights) if words == "rare" else None
     share = simulate_recovery(mechanism, prior=prior, among=among, always_simulate=True).share

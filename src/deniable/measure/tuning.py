@@ -211,7 +211,7 @@ def tune_utility(
     sampled_texts, sampled_codes = [texts[row] for row in sampled_rows], codes[sampled_rows]
     if len(np.unique(sampled_codes)) < 2:  # noqa: PLR2004 - one class leaves nothing to learn
         raise InputError(
-            f"The labels must hold 2 classes of 2 texts each, at least. Got {len(np.unique(sampled_codes))} such among "
+            f"At least two classes with two texts each are needed. Got {len(np.unique(sampled_codes))} such among "
             f"{len(texts):,} texts: name another column."
         )
 

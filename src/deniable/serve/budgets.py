@@ -34,7 +34,7 @@ class CallerBudgets:
     def __init__(self, ledger: Ledger, cost: Cost) -> None:
         if ledger.facts.unit != CALLER:
             raise InputError(
-                f"The ledger {ledger.shown_location} counts for each {ledger.facts.unit}, and a service knows callers: "
+                f"Ledger {ledger.shown_location} counts for each {ledger.facts.unit}, but a service counts callers: "
                 "make one with deniable ledger create --unit caller."
             )
         caps = ledger.check_account(cost)

@@ -1,9 +1,11 @@
 """Which ways to release texts a service offers: one, or a bounded set of mechanisms and epsilons."""
 
+import contextlib
 import dataclasses
 import threading
 from collections.abc import Callable, Sequence
 
+from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 from deniable.serve.offers import Offer, WordOffer
 from deniable.serve.problems import Problem
@@ -13,7 +15,6 @@ from deniable.words import WordMechanism
 
 EPSILON_LADDER = (0.5, 1.0, 1.5, 2.0, 2.3, 2.6, 2.8, 3.0, 4.0, 5.0, 6.0, 8.0, 10.0, 12.0, 16.0, 20.0)
 """Epsilons that requests may choose from: every mechanism has a law for each, which takes seconds to compute."""
-_DEFAULT_EPSILON = 3.0
 
 
 @dataclasses.dataclass(frozen=True)
@@ -66,6 +67,9 @@ class Catalogue:
     ) -> "Catalogue":
         """Return the catalogue of some word mechanisms on a space, at the epsilons of the ladder.
 
+        The default is the strongest that there is: a request that forgets its epsilon protects too much, never too
+        little.
+
         Args:
             space: the words that releases draw from.
             mechanisms: their names; the first is the default.
@@ -76,7 +80,11 @@ class Catalogue:
         def build(choice: Choice) -> Offer:
             return WordOffer(make_release(mechanism(choice.mechanism, space, epsilon=choice.epsilon)))
 
-        return cls(mechanisms, EPSILON_LADDER, _DEFAULT_EPSILON, build)
+        for strongest in EPSILON_LADDER:  # some mechanisms begin above the lowest
+            with contextlib.suppress(InputError):
+                mechanism(mechanisms[0], space, epsilon=strongest)
+                break
+        return cls(mechanisms, EPSILON_LADDER, strongest, build)
 
     @property
     def is_fixed(self) -> bool:

@@ -4,15 +4,21 @@ import dataclasses
 from typing import Any
 
 from deniable.checking import check_certificate, parse_certificate
+from deniable.checking.released_table import compare_table, find_text_columns
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 from deniable.core.signatures import NOT_CHECKED, UNSIGNED, SignatureCheck, check_signature, parse_public_key
 from deniable.serve.jobs import Report
 from deniable.space import Space
 from deniable.text.certificate import CERTIFICATE_SCHEMA
+from deniable.text.tables.base import TextColumns
 
 MIN_CHECKED_EPSILON = 1e-9
 """Of certificates of words that are checked: below it rounding alone decides."""
+NOT_COMPARED = (
+    "not compared: its hash says nothing without the owner's public key; deniable certificate check --table compares "
+    "rows, words and columns"
+)
 
 
 def check_document(
@@ -21,6 +27,7 @@ def check_document(
     signature: str | None = None,
     public_key: str | None = None,
     table_sha256: str | None = None,
+    table: TextColumns | None = None,
     space: Space | None = None,
 ) -> dict[str, Any]:
     """Return every field of a certificate with its status, and the sections of the report for people.
@@ -29,15 +36,16 @@ def check_document(
         certificate: the document.
         signature: the content of its signature file.
         public_key: that of the owner's file.
-        table_sha256: of the released table.
+        table_sha256: of the released table, which is compared with what was signed.
+        table: the columns of the released table; without a key its rows, words and columns are compared.
         space: that of the service; used if it is the one that the certificate is about.
 
     Raises:
-        InputError: the document is no certificate that can be checked here, the key is none, or nothing says which
-            table was signed.
+        InputError: the document is no certificate that can be checked here, the key is none, or the columns of the
+            table differ in length.
     """
-    if table_sha256 is not None and public_key is None:
-        raise InputError("The table is compared with what was signed: give the owner's public key, or leave it out.")
+    if len({*map(len, (table or {}).values())}) > 1:
+        raise InputError("The columns of the table must have one cell for each row: give the table as it was released.")
     content = certificate.encode("utf-8", "surrogatepass")
     document = parse_certificate(content)
     stated, stated_space = (document.get(name) for name in ("mechanism", "space"))
@@ -52,6 +60,11 @@ def check_document(
     signature_check = _check_signature(content, signature, public_key, table_sha256)  # before the proof
     check = check_certificate(document, space if space is not None and fingerprint == space.fingerprint else None)
     check = dataclasses.replace(check, signature=signature_check)
+    if table and public_key is None:
+        text_columns = find_text_columns(document, [*table]) or [*table][:1]
+        check = compare_table(check, [*table], {name: table[name] for name in text_columns})
+    elif table_sha256 is not None and public_key is None:
+        check = dataclasses.replace(check, table=NOT_COMPARED)
     sections = [
         {
             "title": section.title,

@@ -66,7 +66,7 @@ class Access:
                 )
             self.callers[_digest_token(stripped)] = name
         if len(self.callers) < len(tokens):
-            raise InputError("Two callers have one token: give each a token of its own.")
+            raise InputError("Two callers share a token: give each its own.")
 
 
 class Guard:
@@ -190,7 +190,9 @@ def _check_host(values: list[str], allowed: Collection[str]) -> str:
     host = values[0].strip().lower() if len(values) == 1 else ""
     name = host[1:].partition("]")[0] if host.startswith("[") else host.partition(":")[0]
     if not name or name not in allowed:
-        raise Problem(421, "The Host header names no host of this service: add it with --allow-host, or call another.")
+        raise Problem(
+            421, "The Host header is not a host of this service: add it with --allow-host, or use a known one."
+        )
     return host
 
 
@@ -215,7 +217,7 @@ def _find_bearer(values: list[str], callers: Mapping[bytes, str]) -> str:
     digest = _digest_token(token.strip())
     found = [name for known, name in callers.items() if hmac.compare_digest(digest, known)]
     if not found or scheme.lower() != "bearer":
-        detail = "The request must bear the token of this service: Authorization: Bearer TOKEN."
+        detail = "The request must carry the token of this service: Authorization: Bearer TOKEN."
         raise Problem(401, detail, {"www-authenticate": "Bearer"})
     return found[0]
 

@@ -13,14 +13,14 @@ from starlette.responses import Response
 
 PROBLEM_TYPE = "application/problem+json"
 _DETAILS = {
-    400: "The body is no JSON that can be read: send one JSON object in UTF-8.",
+    400: "The body cannot be read as JSON: send one JSON object in UTF-8.",
     404: "There is no such path: see /openapi.json.",
     405: "The path does not take this method.",
 }
 _MESSAGES = {
     "missing": "It is missing.",
     "string_type": "It must be a text.",
-    "json_invalid": "It is no JSON in UTF-8.",
+    "json_invalid": "It must be JSON in UTF-8.",
     "model_attributes_type": 'It must be a JSON object, such as {"texts": ["..."]}.',
 }
 

@@ -20,13 +20,14 @@ from deniable.serve.offers import WordOffer
 from deniable.serve.problems import PROBLEM_TYPE, Problem, make_json_response
 from deniable.serve.service import Service
 from deniable.serve.views import describe_ladder, describe_word, has_pieces, split_pieces
+from deniable.survey.summary import TableRelease
 
 MAX_SHOWN_CHARACTERS = 200_000
 """Characters whose words may be shown at a time: each takes some forty bytes of the answer."""
 _MAX_EPSILONS, _MAX_NAME = 7, 200
 _NO_PROOF = (
-    "No proof of this mechanism at this epsilon is at hand, and a request does not start one: start the service with "
-    "--mechanism and --epsilon, or run deniable privatize with them once."
+    "This mechanism has not been proved at this epsilon yet, and a request does not start a proof: start the service "
+    "with --mechanism and --epsilon, or run deniable privatize with them once."
 )
 _PROBLEM = {"description": "What is wrong, in one line (RFC 9457).", "content": {PROBLEM_TYPE: {}}}
 
@@ -81,6 +82,9 @@ class CheckBody(_Body):
     )
     table_sha256: str | None = Field(
         None, pattern="^[0-9a-f]{64}$", description="SHA-256 of the released table, to compare with what was signed."
+    )
+    table: dict[str, list[str | None]] | None = Field(
+        None, description="Columns of the released table, to compare rows, words and columns where there is no key."
     )
 
 
@@ -160,7 +164,7 @@ async def explain(body: ExplainBody, service: ServiceOf) -> Response:
     """Return the law of one word, with what an attacker guesses."""
     offer = await service.find_offer(body.mechanism, body.epsilon)
     if not isinstance(offer, WordOffer):
-        raise Problem(422, "The service rewrites texts as a whole: there is no law of a word.")
+        raise Problem(422, "This service rewrites texts as a whole: there are no probabilities for a single word.")
     return make_json_response(await service.compute(describe_word, offer, body.word))
 
 
@@ -203,7 +207,7 @@ async def check_certificate(body: CheckBody, service: ServiceOf) -> Response:
     """Check a certificate field by field, and its signature; lines of JSON, the last of them the result."""
     offer = service.catalogue.get(service.catalogue.default)
     space = offer.release.mechanism.space if isinstance(offer, WordOffer) else None
-    files = body.signature, body.public_key, body.table_sha256
+    files = body.signature, body.public_key, body.table_sha256, body.table
     return service.checks.respond(check_document, body.certificate, *files, space)
 
 
@@ -228,6 +232,5 @@ async def measure_texts(body: MeasureBody, request: Request, service: ServiceOf)
     options += ["--mechanism", choices[0].mechanism, "--epsilons", ",".join(map(format_exact, epsilons))]
     options += ["--limit", str(PLAN.rows), *request.app.state.command_options, "--output", "measure.html"]
     command = shlex.join(["deniable", "measure", body.table, *options])
-    table = body.texts, body.labels
-    choice = offer.release.mechanism.space, choices[0].mechanism, epsilons
-    return service.measurements.respond(measure_table, *choice, *table, command)
+    table = body.texts, body.labels, TableRelease(body.table, body.column)
+    return service.measurements.respond(measure_table, offer.release.mechanism.space, choices, *table, command)

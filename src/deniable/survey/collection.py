@@ -236,8 +236,8 @@ class SyntheticTexts:
             delta=setting.delta,
             promise=setting.describe_promise(epsilon),
             seconds=seconds,
-            note=f"{self.rows:,} texts of the generator {setting.generator}; membership: attacked is the classifier "
-            "of the same budget, which tells more than texts written from one",
+            note=f"{self.rows:,} texts of the generator {setting.generator}; the membership attack is on the "
+            "classifier of the same budget, which reveals more than the texts written from it",
             utility=utility,
             membership=attack_private_classifier(setting, bench, epsilon),
             perplexity=bench.measure_perplexity(synthetic.texts, is_by_row=False),
@@ -314,7 +314,7 @@ class ReadableTexts:
             promise=setting.describe_promise(self.epsilon),
             seconds=seconds,
             note=f"{self.rows:,} texts of {writer}, made from the training rows of one fold and judged on that fold; "
-            "membership: attacked is the classifier of the same budget",
+            "the membership attack is on the classifier of the same budget",
             utility=bench.test_classifier(run_fold, folds=1),
             membership=attack_private_classifier(setting, bench, self.epsilon),
             perplexity=bench.measure_perplexity(synthetic.texts, is_by_row=False),
@@ -343,14 +343,14 @@ class ReadableTexts:
 
 @dataclasses.dataclass(frozen=True, eq=False)
 class PublicClassifier:
-    """A classifier of labelled public texts alone, which costs no privacy: what releases must be better than.
+    """A classifier of labelled public texts only, which costs no privacy: what releases must be better than.
 
     Attributes:
         setting: with labelled public texts.
     """
 
     setting: CollectionSetting
-    name: str = "public texts alone"
+    name: str = "public texts only"
 
     def measure(self, bench: Bench) -> Result:
         """Return its scores."""

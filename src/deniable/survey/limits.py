@@ -6,6 +6,10 @@ from typing import Literal
 from deniable.core.errors import InputError
 
 Need = Literal["texts", "classifier"]
+MAX_WHOLE_EPSILON = 10.0
+"""Of a whole record or person: at 10 odds between two of them change by a factor of 22,000; more promises nothing."""
+MAX_WHOLE_DELTA = 1e-3
+"""Of the same: who publishes each whole record with a chance of delta, and else nothing, keeps epsilon 0 and delta."""
 
 
 @dataclasses.dataclass(frozen=True)

@@ -12,6 +12,7 @@ from deniable.core.numbers import as_percent, format_exact, format_lower, format
 from deniable.measure.intervals import Estimate
 from deniable.measure.reading import KNOWLEDGE
 from deniable.measure.roc import JUDGED_FALSE_POSITIVE_RATES
+from deniable.survey.limits import MAX_WHOLE_EPSILON
 from deniable.survey.results import KINDS, Result, Survey
 
 if TYPE_CHECKING:
@@ -38,17 +39,17 @@ def render_page(survey: Survey, command: str = "", next_command: str = "") -> st
     Raises:
         InputError: jinja2 or matplotlib is not installed.
     """
-    lines = format_advice(survey)
     return (
         make_environment(is_html=True)
         .get_template("page.html.j2")
         .render(
             survey=survey,
-            advice_lines=lines,
-            headline=lines[1 if survey.advice.blind else 0],
+            advice_lines=format_advice(survey),
+            headline=find_headline(survey),
             charts=draw_charts(survey),
             command=command,
             next_command=next_command,
+            chosen=next((one for one in survey.results if one.name in survey.advice.choices[:1]), None),
             rate=min(JUDGED_FALSE_POSITIVE_RATES, key=lambda rate: abs(rate - 0.01)),
         )
     )
@@ -60,6 +61,11 @@ def format_advice(survey: Survey) -> list[str]:
     chosen = [by_name[name] for name in survey.advice.choices]
     text = make_environment(is_html=False).get_template("advice.txt.j2").render(survey=survey, chosen=chosen)
     return [line.strip() for line in text.splitlines() if line.strip()]
+
+
+def find_headline(survey: Survey) -> str:
+    """Return the sentence of the advice that says what to do."""
+    return format_advice(survey)[1 if survey.advice.blind else 0]
 
 
 def make_environment(*, is_html: bool) -> "Environment":
@@ -83,6 +89,7 @@ def make_environment(*, is_html: bool) -> "Environment":
         "lower": format_lower,
         "as_percent": as_percent,
         "readers": KNOWLEDGE,
+        "max_whole": MAX_WHOLE_EPSILON,
     }
     return environment
 
@@ -132,9 +139,9 @@ def draw_charts(survey: Survey) -> list[tuple[str, str]]:
     epsilon, balanced = "epsilon per unit of distance", "balanced accuracy"
     charts: list[tuple[str, str, str, Mapping[str, Curve], Mapping[str, float]]] = [
         ("Words that an attacker guesses", epsilon, "words guessed", guessed, {"without any output": survey.blind}),
-        ("Words that stay as they are", epsilon, "words kept", kept, {}),
-        ("Who is still named", epsilon, "labelled words that come out", named, {}),
-        ("Whose author is named", epsilon, "authors named", authors, {}),
+        ("Words that are unchanged", epsilon, "words kept", kept, {}),
+        ("Which names survive", epsilon, "labelled words that survive", named, {}),
+        ("Whose author is identified", epsilon, "authors identified", authors, {}),
         ("What a classifier learns, against words guessed", "words guessed", balanced, against_words, levels),
         ("What a classifier learns, against membership", "area of membership", balanced, against_members, levels),
     ]
@@ -181,9 +188,9 @@ def _draw_chart(
         if x_label.startswith("epsilon") and max(epsilons) >= _LOGARITHMIC_RATIO * min(epsilons):
             axes.set_xscale("log")
         axes.set(xlabel=x_label, ylabel=y_label)
-        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None, symbol=" %"))
+        axes.yaxis.set_major_formatter(PercentFormatter(1.0, decimals=None, symbol="%"))
         if x_label == "words guessed":
-            axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None, symbol=" %"))
+            axes.xaxis.set_major_formatter(PercentFormatter(1.0, decimals=None, symbol="%"))
         for text in (axes.xaxis.label, axes.yaxis.label, *axes.texts):
             text.set_color(_INK)
         axes.tick_params(color=_INK, labelcolor=_INK)

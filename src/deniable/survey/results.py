@@ -16,11 +16,9 @@ from deniable.measure.recovery import RecoveryResult
 from deniable.measure.roc import MembershipResult
 from deniable.measure.similarity import TextSimilarity
 from deniable.measure.utility import ScoreComparison, UtilityResult
-from deniable.survey.limits import Limits, Need
+from deniable.survey.limits import MAX_WHOLE_DELTA, MAX_WHOLE_EPSILON, Limits, Need
 from deniable.words.outcomes import Outcomes
 
-_MAX_WHOLE_EPSILON = 10.0
-"""The largest epsilon of a whole record or person that is recommended: a larger one promises little."""
 _MAX_UNEXPLORED_RATIO = 1.25
 """Between measured epsilons of a larger ratio, one that was not measured may give what neither of them gives."""
 SCHEMA = "deniable-survey/1"
@@ -338,7 +336,8 @@ def _is_protected(result: Result, limits: Limits) -> bool:
         return False
     if result.kind == "words":
         return result.guessed is not None and result.guessed.high <= limits.max_recovery
-    return result.promise.whole is not None and result.promise.whole <= _MAX_WHOLE_EPSILON
+    is_small = result.promise.whole is not None and result.promise.whole <= MAX_WHOLE_EPSILON
+    return is_small and (result.delta or 0.0) <= MAX_WHOLE_DELTA
 
 
 def _is_useful(result: Result, limits: Limits) -> bool:

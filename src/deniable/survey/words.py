@@ -165,7 +165,7 @@ class TunedWords:
     @property
     def name(self) -> str:
         """Name of the way; the row is named after the epsilon that was found."""
-        return f"words, {format_exact(as_percent(self.recovery))} % guessed"
+        return f"words, {format_exact(as_percent(self.recovery))}% guessed"
 
     def measure(self, bench: Bench) -> Result:
         """Return the figures at that epsilon.
@@ -177,7 +177,7 @@ class TunedWords:
             self.space, self.recovery, words="average", mechanism=self.mechanism, prior=self.prior
         ).mechanism
         share = format_exact(as_percent(self.recovery))
-        note = f", where an attacker who reads one word at a time guesses {share} % of words that follow "
+        note = f", where an attacker who reads one word at a time guesses {share}% of words that follow "
         return Words(tuned, note=f"{note}{bench.prior.name}").measure(bench)
 
 

@@ -189,9 +189,9 @@ def test_lines_that_are_no_labels(write, line, value):
     ("lines", "texts", "value"),
     [
         ([{"row": 0, "entities": [ANNA, [14, 22, "P"]]}], (TEXT,), 22),
-        ([{"row": 0, "text": "Anna", "entities": [ANNA]}], (TEXT,), "line 1 has another text"),
-        ([{"row": 1, "entities": [ANNA]}], (TEXT,), "the row 1"),
-        ([GOOD, {"row": 2, "entities": [[0, 1, "P"]]}], (TEXT, "x", None), "the row 2"),
+        ([{"row": 0, "text": "Anna", "entities": [ANNA]}], (TEXT,), "line 1 has a different text"),
+        ([{"row": 1, "entities": [ANNA]}], (TEXT,), "labels row 1"),
+        ([GOOD, {"row": 2, "entities": [[0, 1, "P"]]}], (TEXT, "x", None), "labels row 2"),
         ([GOOD | {"column": "note"}], (TEXT,), "'note'"),
     ],
 )

@@ -105,7 +105,7 @@ class Reader:
         if model.card.context < 4 * MAX_PIECE:
             raise InputError(
                 f"The model {model.card.name!r} reads {model.card.context} tokens, fewer than {4 * MAX_PIECE}: take "
-                "another one."
+                "another model."
             )
         check_branches(model)
         self.speller = Speller(model, space.words, prior, opening)

@@ -83,7 +83,7 @@ class ListedWords(EntitySource):
                 raise InputError(f"{name} must hold words. Got none in entry {number}: leave it out.")
             self._entries.setdefault(words[0], set()).add(words)
         if not self._entries:
-            raise InputError(f"{name} is empty: give words, one a line in a file.")
+            raise InputError(f"{name} is empty: give words, one per line in a file.")
 
     def find_spans(self, row: int, column: str, text: str, escapes: Escapes | None = None) -> list[EntitySpan]:
         """Return where the listed words stand; no two spans share a word."""
@@ -187,8 +187,8 @@ class LabelledSpans(EntitySource):
                 raise InputError(f'{labels.location} names no column: add "column", one of {known_names}.')
             if column is not None and column not in columns:
                 raise InputError(
-                    f"{labels.location} names the column {shorten_text(repr(column))}, which is no text column of this "
-                    f"run: they are {known_names}."
+                    f"{labels.location} names the column {shorten_text(repr(column))}, which is not a text column of "
+                    f"this run: its text columns are {known_names}."
                 )
 
     def find_spans(self, row: int, column: str, text: str, escapes: Escapes | None = None) -> list[EntitySpan]:
@@ -198,8 +198,8 @@ class LabelledSpans(EntitySource):
             return []
         if labels.text not in (None, text):
             raise InputError(
-                f"{labels.location} has another text than row {row} of the table, from 0: label the table that is read "
-                "here."
+                f"{labels.location} has a different text than row {row} of the table, counted from 0: label the table "
+                "that is read here."
             )
         self._fit.add(labels.location, row, text, labels.spans)
         return merge_overlaps(
@@ -216,7 +216,7 @@ class LabelledSpans(EntitySource):
         for (row, _), labels in self._labels.items():
             if labels.spans:
                 raise InputError(
-                    f"{labels.location} labels the row {row}, of which the table has no text: rows count from 0."
+                    f"{labels.location} labels row {row}, which has no text in the table: rows count from 0."
                 )
         self.remarks = self._fit.judge()
 
@@ -227,7 +227,7 @@ class LabelledSpans(EntitySource):
         except (ValueError, RecursionError) as error:
             raise InputError(f"{location} is not JSON ({shorten_text(str(error))}): {_FORM}.") from None
         if not isinstance(fields, dict) or not isinstance(fields.get("entities"), list):
-            raise InputError(f'{location} is no object with a list of "entities": {_FORM}.')
+            raise InputError(f'{location} is not an object with a list of "entities": {_FORM}.')
         row, column, text = (fields.get(name) for name in ("row", "column", "text"))
         if not isinstance(row, int) or isinstance(row, bool) or row < 0:
             raise InputError(f'{location}: "row" must be an integer from 0 on. Got {shorten_text(repr(row))}: {_FORM}.')
@@ -262,7 +262,7 @@ def read_entity_file(path: str) -> EntitySource:
             "package.module:callable."
         )
     if not Path(path).is_file():
-        raise InputError(f"The entities {path!r} are no file: give the path of one.")
+        raise InputError(f"The entities {path!r} are not a file: give the path of one.")
     with open_input(path, lambda _: None) as stream:
         content = stream.read()
     try:

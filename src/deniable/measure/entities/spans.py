@@ -66,8 +66,8 @@ def read_span(location: str, entry: object, characters: int | None = None) -> En
             raise InputError(f"{location}: a span must be [start, end, kind]. Got {type(entry).__name__}.")
     if not 0 <= first < behind:
         raise InputError(
-            f"{location}: a span from {first} to {behind} holds no character: characters are counted from 0, and its "
-            "end is the character behind its last."
+            f"{location}: a span from {first} to {behind} is empty: characters are counted from 0, and the end is one "
+            "more than the last character."
         )
     if not name or len(name) > _MAX_KIND_CHARACTERS or not name.isprintable():
         raise InputError(

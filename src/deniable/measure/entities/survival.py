@@ -90,8 +90,8 @@ def measure_entities(
     """
     if not len(texts) == len(batch.texts) == len(spans):
         raise InputError(
-            f"Texts, private texts and lists of spans must be as many. Got {len(texts)}, {len(batch.texts)} and "
-            f"{len(spans)}: give one list of spans for each text."
+            f"The numbers of texts, private texts and lists of spans must be equal. Got {len(texts)}, "
+            f"{len(batch.texts)} and {len(spans)}: give one list of spans for each text."
         )
     located = [LocatedWords.of(space.split_words(text)) for text in texts]
     if [len(words.spellings) for words in located] != np.diff(batch.offsets).tolist():

@@ -1,7 +1,8 @@
-// A certificate, read as a privacy officer would, with what was computed again and what rests on the owner's word.
+// A certificate, read as a privacy officer would: what was computed again, and what rests on the owner's word.
 
 import { acceptFiles, fillFacts, find, formatCount, isolate, make, showProblem } from "./dom.js";
 import { postJob } from "./service.js";
+import { listColumns, readTable } from "./tables.js";
 import { formatUpper } from "./wording.js";
 
 const KINDS = [
@@ -11,15 +12,16 @@ const KINDS = [
   ["table", "Released table", () => true],
 ];
 const MAX_BYTES = 4_000_000;
+const MAX_TABLE_BYTES = 2_500_000;
 const VERDICTS = {
-  recomputed: ["good", "The guarantee was computed again, and nothing contradicts the certificate."],
-  stated: ["", "Nothing contradicts the certificate, but its guarantee could not be computed again here."],
-  contradicted: ["bad", "Do not rely on this certificate: something in it is contradicted."],
+  recomputed: "The guarantee was computed again, and nothing contradicts the certificate.",
+  stated: "Nothing contradicts the certificate, but its guarantee could not be computed again here.",
+  contradicted: "Do not rely on this certificate: something in it is contradicted.",
 };
 const STATUSES = [
-  ["contradicted", "✗ Contradicted", "What stands there is not what was found."],
-  ["stated", "– Only stated by the owner", "Nobody but the owner can know; ask for grounds where it matters."],
-  ["recomputed", "✓ Computed again", "What stands there is what was found."],
+  ["contradicted", "✗ Contradicted", "The certificate says something else than what was found."],
+  ["stated", "– Only stated by the owner", "Only the owner can know this; ask for evidence if it matters to you."],
+  ["recomputed", "✓ Computed again", "The certificate says what was found."],
 ];
 
 const files = new Map();
@@ -40,7 +42,7 @@ export function startChecking() {
   });
 }
 
-/** Take each file for what its name says; a later one replaces an earlier one of its kind. */
+/** Sort files by their names; a later one replaces an earlier one of its kind. */
 function addFiles(added) {
   for (const file of added) files.set(KINDS.find(([, , isKind]) => isKind(file.name))[0], file);
   showFiles();
@@ -54,7 +56,7 @@ function showFiles() {
 
 /** Have the certificate checked, and show what was found. */
 async function check() {
-  if (work) return; // the service has room for one: Stop makes it
+  if (work) return; // the service runs one check at a time: Stop ends it
   work = new AbortController();
   const say = (text) => {
     find("check-status").textContent = text;
@@ -62,7 +64,7 @@ async function check() {
   find("check-stop").hidden = false;
   showProblem("check-problem", null);
   try {
-    say("Checking … a new epsilon takes a quarter of a minute.");
+    say("Checking … this takes up to a minute.");
     showCheck(await postJob("v1/certificate/check", await makeRequest(), say, work.signal));
     say("Checked.");
   } catch (error) {
@@ -82,8 +84,17 @@ async function makeRequest() {
   for (const kind of ["certificate", "signature", "public_key"]) {
     if (files.has(kind)) request[kind] = await readText(files.get(kind));
   }
-  if (files.has("table")) request.table_sha256 = await hashFile(files.get("table"));
+  if (files.has("table")) Object.assign(request, await readReleased(files.get("table"), files.has("public_key")));
   return request;
+}
+
+/** Return what a check needs of the released table: with a key its hash, without one its cells, if it is small. */
+async function readReleased(file, hasKey) {
+  if (hasKey) return { table_sha256: await hashFile(file) };
+  if (file.size > MAX_TABLE_BYTES || !/[.](csv|tsv|jsonl|txt)$/i.test(file.name)) {
+    return { table_sha256: await hashFile(file) };
+  }
+  return { table: listColumns(await readTable(file)) };
 }
 
 /** Return the text of a small file, byte for byte: a signature covers every one. */
@@ -99,18 +110,23 @@ async function readText(file) {
 /** Return the SHA-256 of a file, which itself stays in this tab. */
 async function hashFile(file) {
   if (!globalThis.crypto?.subtle) {
-    throw new Error("The browser hashes files on localhost and over HTTPS alone: leave out the table.");
+    throw new Error("The browser computes hashes only on localhost and over HTTPS: leave out the table.");
   }
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
   return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");
 }
 
 function showCheck(result) {
-  const [style, verdict] = VERDICTS[result.overall];
   const [summary, promises] = result.sections;
   find("check-result-title").textContent = `Certificate of ${result.kind}`;
   find("check-summary").replaceChildren(
-    make("div", { class: `verdict ${style}` }, make("strong", {}, verdict), makeFacts(summary.facts.slice(1))),
+    make(
+      "div",
+      { class: `verdict ${result.tone}` },
+      make("strong", {}, VERDICTS[result.overall]),
+      ...(result.caution ? [make("p", {}, result.caution)] : []),
+      makeFacts(summary.facts.filter(({ label }) => label !== "result" && label !== "caution")),
+    ),
     make("h3", {}, "What it says"),
     makeFacts([...promises.facts, ...listAttackFacts(result.fields)]),
   );
@@ -122,7 +138,7 @@ function showCheck(result) {
   find("check-result-title").focus();
 }
 
-/** Return what the certificate says of attackers and of whole records, where it does. */
+/** Return what the certificate says about attackers and about whole records, if it does. */
 function listAttackFacts(fields) {
   const values = new Map(fields.map(({ path, value }) => [path, value]));
   const paths = ["attacker", "bands", "most_exposed"].filter((path) => values.has(path));
@@ -143,14 +159,14 @@ function makeFacts(facts) {
   return list;
 }
 
-/** Return the fields of one status, folded unless they are the bad news; nothing where there are none. */
+/** Return the fields of one status, folded unless they are the bad news; null if there are none. */
 function makeFields(fields, status, title, meaning) {
   const rows = fields.filter((field) => field.status === status);
   if (!rows.length) return null;
   const headings = ["Field", "Value", "Remark"];
   const table = make(
     "table",
-    { class: "fields" },
+    { class: "fields", "aria-label": title },
     make("thead", {}, make("tr", {}, ...headings.map((name) => make("th", { scope: "col" }, name)))),
     make("tbody", {}, ...rows.map(makeField)),
   );

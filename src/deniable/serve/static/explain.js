@@ -1,4 +1,4 @@
-// What may come out for one word: a dialog with the law as a bar chart.
+// What may replace one word: a dialog with the probabilities as a bar chart.
 
 import { find, isolate, make } from "./dom.js";
 import { post } from "./service.js";
@@ -13,7 +13,7 @@ const SVG = "http://www.w3.org/2000/svg";
  */
 export async function explainWord(word, choice) {
   const law = await post("v1/explain", { word, ...choice });
-  find("explain-title").replaceChildren("What may come out for ", isolate(word));
+  find("explain-title").replaceChildren("What may replace ", isolate(word));
   find("explain-body").replaceChildren(...describeReading(law), drawLaw(law), ...describeLaw(law));
   find("explain").showModal();
   find("explain-title").focus();
@@ -22,7 +22,7 @@ export async function explainWord(word, choice) {
 /** Return how the word is read, where that is not as it stands. */
 function describeReading({ is_known: isKnown, read_as: readAs, hidden_class: hidden, class_size: size }) {
   if (hidden) {
-    const text = `It is hidden as one of ${hidden}, of which ${size.toLocaleString("en")} may come out: no output tells which it was.`;
+    const text = `It is replaced by one of ${size.toLocaleString("en")} words of the class ${hidden}: the output does not reveal which one it was.`;
     return [make("p", {}, text)];
   }
   return isKnown ? [] : [make("p", {}, "It is not in the vocabulary, and is read as the public word ", isolate(readAs), ".")];
@@ -74,10 +74,10 @@ function drawBar(share) {
 function describeLaw({ kept, guessed, band, covering, covered_share: share, hidden_class: hidden, attacker, outcomes, release }) {
   const words = covering === 1 ? "1 word makes" : `${covering.toLocaleString("en")} words make`;
   const guess = guessed === null ? "" : `It is guessed in ${formatPercent(guessed)} of draws${band ? ` (${band.name})` : ""}. `;
-  const stays = hidden ? "" : `It stays as it is with probability ${formatPercent(kept)}. ${guess}`;
+  const stays = hidden ? "" : `It stays unchanged with probability ${formatPercent(kept)}. ${guess}`;
   const frequencies = outcomes ? `. By frequency: ${outcomes.by_frequency}` : "";
   return [
-    make("p", {}, `${stays}${words} up ${100 * share} % of the outputs.`),
+    make("p", {}, `${stays}${words} up ${100 * share}% of the outputs.`),
     make("p", { class: "soft" }, `${release.mechanism} at epsilon ${release.epsilon}: ${attacker}${frequencies}.`),
   ];
 }

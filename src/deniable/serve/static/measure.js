@@ -11,7 +11,7 @@ const REPORTS = globalThis.trustedTypes?.createPolicy("report", { createHTML: (p
 let options = {};
 let table = null;
 let work = null;
-let report = "";
+let result = null;
 
 /** Prepare the part of the page that measures a table. */
 export function startMeasuring(offered) {
@@ -23,7 +23,8 @@ export function startMeasuring(offered) {
     measure();
   });
   find("measure-stop").addEventListener("click", () => work?.abort());
-  find("measure-download").addEventListener("click", () => saveFile("measure.html", report, "text/html"));
+  find("measure-download").addEventListener("click", () => saveFile("measure.html", result.page, "text/html"));
+  find("measure-summary").addEventListener("click", () => saveFile("measure.summary.html", result.summary, "text/html"));
 }
 
 function makeChoices() {
@@ -52,7 +53,7 @@ async function openTable(file) {
   find("measure-columns").hidden = false;
   fillSelect(find("measure-column"), columns.map((name) => [name, name]), column);
   const others = columns.filter((name) => name !== column).map((name) => [name, name]);
-  fillSelect(find("measure-label"), [["", "none: measure protection alone"], ...others], "");
+  fillSelect(find("measure-label"), [["", "none: measure only protection"], ...others], "");
 }
 
 /** Return a page for the frame, the one place where markup goes in: the frame runs no scripts. */
@@ -62,7 +63,7 @@ function allowPage(page) {
 
 /** Measure the table, say what is being done, and show the report. */
 async function measure() {
-  if (work) return; // the service has room for one: Stop makes it
+  if (work) return; // the service runs one measurement at a time: Stop ends it
   work = new AbortController();
   find("measure-stop").hidden = false;
   showProblem("measure-problem", null);
@@ -73,9 +74,9 @@ async function measure() {
     say("Starting …");
     const start = performance.now();
     const tell = (stage) => say(`${stage} … (${Math.round((performance.now() - start) / 1000)} s)`);
-    const result = await postJob("v1/measure", makeRequest(), tell, work.signal);
+    result = await postJob("v1/measure", makeRequest(), tell, work.signal);
     say("Measured.");
-    showReport(result.page);
+    showReport();
   } catch (error) {
     say(error.name === "AbortError" ? "Stopped." : "");
     if (error.name !== "AbortError") showProblem("measure-problem", error);
@@ -97,9 +98,8 @@ function makeRequest() {
   return { ...request, epsilons: [...boxes].map((box) => Number(box.value)) };
 }
 
-function showReport(page) {
-  report = page;
+function showReport() {
   find("measure-result").hidden = false;
-  find("measure-report").srcdoc = allowPage(page);
+  find("measure-report").srcdoc = allowPage(result.page);
   find("measure-result-title").focus();
 }

@@ -2,7 +2,7 @@
 
 let token = "";
 
-/** Send this token with every request from now on; it is kept in memory alone. */
+/** Send this token with every request from now on; it is kept only in memory. */
 export function setToken(text) {
   token = text;
 }
@@ -38,7 +38,7 @@ async function request(path, body, signal) {
     });
   } catch (error) {
     if (error.name === "AbortError") throw error;
-    throw new ServiceError("The service does not answer: look whether deniable serve still runs.", 0);
+    throw new ServiceError("The service does not answer: check that deniable serve is still running.", 0);
   }
   if (!response.ok) throw await readProblem(response);
   return response;

@@ -17,7 +17,7 @@ const FORMATS = { csv: ",", tsv: "\t", jsonl: null, txt: null };
 export async function readTable(file) {
   const format = file.name.split(".").pop().toLowerCase();
   if (!(format in FORMATS)) {
-    throw new Error("The file must end in .csv, .tsv, .jsonl or .txt: save the table in one of these formats.");
+    throw new Error("The file name must end in .csv, .tsv, .jsonl or .txt: save the table in one of these formats.");
   }
   if (file.size > MAX_BYTES) {
     throw new Error("The file is larger than 20 MB: use deniable privatize on the command line.");
@@ -47,7 +47,7 @@ function parseObjects(name, text) {
       if (error instanceof RangeError) throw new Error(`Line ${row + 1} ${error.message}`);
       // Other errors are said below, as for other values.
     }
-    throw new Error(`Line ${row + 1} is no JSON object: give one object a line.`);
+    throw new Error(`Line ${row + 1} is not a JSON object: write one object per line.`);
   });
   const columns = [...new Set(objects.flatMap((object) => Object.keys(object)))];
   if (!columns.length) throw new Error("The table has no rows: give one with texts.");
@@ -79,7 +79,7 @@ function parseCells(name, format, text) {
   }
   const twice = columns.find((column, place) => columns.indexOf(column) !== place);
   if (twice !== undefined) {
-    throw new Error(`Two columns are named "${twice}": rename one, since only one would be made private.`);
+    throw new Error(`Two columns are named "${twice}": rename one, because only one would be made private.`);
   }
   return { name, format, delimiter, columns, rows };
 }
@@ -144,7 +144,7 @@ export function listTexts(table, column) {
   return table.rows.map((row, number) => {
     const cell = row[place] ?? null;
     if (cell !== null && typeof cell !== "string") {
-      throw new Error(`Row ${number + 1} of column "${column}" holds no text: choose another column.`);
+      throw new Error(`Row ${number + 1} of column "${column}" holds a value that is not text: choose another column.`);
     }
     return cell;
   });
@@ -155,6 +155,12 @@ export function listTextColumns(table) {
   return table.columns.filter((_, place) =>
     table.rows.every((row) => row[place] === undefined || row[place] === null || typeof row[place] === "string"),
   );
+}
+
+/** Return every column with its cells as texts, null where there is none. */
+export function listColumns(table) {
+  const show = (cell) => (typeof cell === "string" ? cell : cell === undefined || cell === null ? null : JSON.stringify(cell));
+  return Object.fromEntries(table.columns.map((name, place) => [name, table.rows.map((row) => show(row[place]))]));
 }
 
 /** Return the column that most likely holds the texts: one named text, or the one with the longest cells. */
@@ -169,17 +175,25 @@ function measureColumn(table, column) {
   return listTexts(table, column).reduce((sum, text) => sum + (text ?? "").length, 0);
 }
 
-/** Return the table's file with other texts in one column. */
-export function writeTable(table, column, texts) {
+/**
+ * Return the table's file with other texts in one column.
+ * @param {Table} table
+ * @param {string} column with the texts
+ * @param {(string|null)[]} texts one for each row
+ * @param {string[]} copied names of the other columns that are copied unchanged; the rest is left out
+ */
+export function writeTable(table, column, texts, copied) {
+  const columns = table.columns.filter((name) => name === column || copied.includes(name));
+  const places = columns.map((name) => table.columns.indexOf(name));
   const place = table.columns.indexOf(column);
-  const rows = table.rows.map((row, number) => row.map((cell, other) => (other === place ? texts[number] : cell)));
+  const rows = table.rows.map((row, number) => places.map((other) => (other === place ? texts[number] : row[other])));
   if (table.format === "txt") return `${rows.map(([line]) => line).join("\n")}\n`;
   if (table.format === "jsonl") {
     return rows
-      .map((row) => JSON.stringify(Object.fromEntries(table.columns.map((name, other) => [name, row[other]]))) + "\n")
+      .map((row) => JSON.stringify(Object.fromEntries(columns.map((name, other) => [name, row[other]]))) + "\n")
       .join("");
   }
-  return [table.columns, ...rows].map((row) => `${row.map((cell) => quoteCell(cell, table)).join(table.delimiter)}\n`).join("");
+  return [columns, ...rows].map((row) => `${row.map((cell) => quoteCell(cell, table)).join(table.delimiter)}\n`).join("");
 }
 
 function quoteCell(cell, table) {
@@ -203,13 +217,16 @@ export function quoteCommand(words) {
  * Return the command that privatizes a table.
  * @param {Table} table
  * @param {string} column with the texts
+ * @param {string[]} copied names of the columns that are copied unchanged
  * @param {Record<string, string|number>} choice mechanism and epsilon
  * @param {string[]} furtherOptions those that the service was started with
  */
-export function formatCommand(table, column, choice, furtherOptions) {
+export function formatCommand(table, column, copied, choice, furtherOptions) {
   const path = (name) => (name.startsWith("-") ? `./${name}` : name);
   const words = ["deniable", "privatize", path(table.name)];
   if (table.format !== "txt" && column !== "text") words.push("--column", column);
+  const named = copied.map((name) => quoteCell(name, { delimiter: "," })).join(",");
+  if (copied.length < table.columns.length - 1) words.push("--columns", named);
   if (table.delimiter === ";") words.push("--delimiter", ";");
   for (const [name, value] of Object.entries(choice)) words.push(`--${name}`, `${value}`);
   words.push(...furtherOptions, "--output", path(addEnding(table.name, "private")));

@@ -1,4 +1,4 @@
-// Private texts beside the originals, a page of rows at a time; every private word can be opened.
+// Private texts next to the originals, a page of rows at a time; every private word can be opened.
 
 import { find, formatCount, make } from "./dom.js";
 

@@ -14,7 +14,15 @@ import {
   writeTable,
 } from "./tables.js";
 import { TextTable } from "./texts.js";
-import { describeLeastShare, describeRecordEpsilon, describeShare, formatPercent, formatUpper } from "./wording.js";
+import {
+  describeLeastShare,
+  describeRecordEpsilon,
+  describeShare,
+  formatPercent,
+  formatUpper,
+  judgeRecords,
+  judgeWords,
+} from "./wording.js";
 
 const BATCH_TEXTS = 200;
 const BATCH_CHARACTERS = 200_000;
@@ -28,7 +36,7 @@ const PROTECTIVE_SHARE = 0.2;
 let options = {};
 let ladder = [];
 let table = null;
-let privateTable = "";
+let shown = null;
 let work = null;
 let textTable = null;
 let shownChoice = {};
@@ -47,6 +55,7 @@ export function startTrying(offered) {
     privatize();
   });
   find("try-stop").addEventListener("click", () => work?.abort());
+  find("try-columns").addEventListener("change", showNotes);
   find("try-download").addEventListener("click", download);
   find("try-copy").addEventListener("click", copyCommand);
   find("word-form").addEventListener("submit", (event) => {
@@ -92,23 +101,20 @@ async function loadLadder() {
   }
 }
 
-/** Show the steps of the ladder that are ready; the chosen one stays. */
+/** Show the steps of the ladder that are ready; the chosen one stays, and until then the strongest is offered. */
 function showLadder(answer) {
   const slider = find("try-epsilon");
   const chosen = ladder[Number(slider.value)]?.epsilon;
   const ready = answer.ladder.filter((step) => step.state === "ready");
   const computing = answer.ladder.filter((step) => step.state === "computing").length;
-  find("try-ladder").textContent = computing ? `${formatCount(computing, "further step")} being computed …` : "";
+  find("try-ladder").textContent = computing ? `Computing ${formatCount(computing, "further step")} …` : "";
   if (!ready.length && !computing) throw new Error(`No epsilon can be offered: ${answer.ladder[0].reason}`);
   if (!ready.length || ready.length === ladder.length) return;
-  const isTouched = slider.dataset.touched === "true";
   ladder = ready;
   slider.disabled = false;
   slider.max = ladder.length - 1;
-  const wanted = isTouched
-    ? ladder.findIndex((step) => step.epsilon === chosen)
-    : ladder.findLastIndex((step) => getShare(step) <= PROTECTIVE_SHARE);
-  slider.value = Math.max(wanted, 0);
+  const isTouched = slider.dataset.touched === "true";
+  slider.value = isTouched ? Math.max(ladder.findIndex((step) => step.epsilon === chosen), 0) : 0;
   showPromise();
 }
 
@@ -122,14 +128,17 @@ function showPromise(event) {
   if (event) find("try-epsilon").dataset.touched = "true";
   const step = getStep();
   const share = step.recovery === null ? `at least ${describeLeastShare(step.kept)}` : `about ${describeShare(step.recovery)}`;
+  const isWeak = getShare(step) > PROTECTIVE_SHARE;
   find("try-epsilon").setAttribute("aria-valuetext", `${share}, epsilon ${step.epsilon}`);
-  find("try-promise").textContent = `An attacker who sees a private word guesses ${share}.`;
+  find("try-promise").textContent =
+    `An attacker who sees the private words guesses ${share} correctly.${isWeak ? " That is weak protection." : ""}`;
+  find("try-promise").classList.toggle("weak", isWeak);
   find("try-epsilon-note").textContent =
     `Epsilon ${step.epsilon} per unit of distance: ${listPromises(step).join(". ")}. ` +
     `${formatPercent(step.kept)} of words stay as they are.`;
 }
 
-/** Return how many words the attacker guesses, then by frequency, and which word is exposed most, where it is known. */
+/** Return how many words the attacker guesses, then by frequency, and which word is exposed most, if that is known. */
 function listPromises({ attacker, outcomes }) {
   return outcomes ? [attacker, `By frequency: ${outcomes.by_frequency}`, outcomes.most_exposed] : [attacker];
 }
@@ -232,28 +241,41 @@ function readPieces({ texts, pieces }, originals, place) {
 
 /** Show the private texts with what is promised about them. */
 function showResult(input, column, { rows, release, step }) {
-  const texts = rows.map((row) => row.text);
-  privateTable = writeTable(input, column, texts);
-  find("try-download").dataset.name = addEnding(input.name, "private");
+  shown = { input, column, release, texts: rows.map((row) => row.text) };
+  showVerdict(rows, release, step);
   fillFacts(find("try-facts"), listFacts(rows, release, step));
   textTable.fill(rows);
   find("try-legend").hidden = !options.shows_words;
-  showNotes(input, column, release);
+  showColumns();
+  showNotes();
   find("try-result").hidden = false;
   find("try-result-title").focus();
+}
+
+/** Say in a coloured box what is protected as a whole. */
+function showVerdict(rows, release, step) {
+  const lengths = options.shows_words ? countWords(rows) : null;
+  const { tone, title, sentence } =
+    release.unit === "record" ? judgeRecords(release.guarantee.epsilon) : judgeWords(lengths, step.word_loss);
+  find("try-verdict").className = `verdict ${tone}`;
+  find("try-verdict").replaceChildren(make("strong", {}, title), make("p", {}, sentence));
+}
+
+/** Return the number of words of each text. */
+function countWords(rows) {
+  return rows.map(({ pieces }) => (pieces ?? []).filter(({ kind }) => kind !== "between").length);
 }
 
 function listFacts(rows, release, step) {
   const { guarantee } = release;
   if (release.unit === "record") return [["guarantee", `epsilon ${guarantee.epsilon} for each text, ${guarantee.status}`]];
-  const lengths = rows.map(({ pieces }) => (pieces ?? []).filter(({ kind }) => kind !== "between").length);
   const facts = [
     ["guarantee", `epsilon ${guarantee.epsilon} for each word, ${guarantee.status}; distance ${guarantee.metric}`],
     ["attacker", ...listPromises(step)],
   ];
   const hidden = describeHidden(rows);
   if (hidden) facts.push(["hidden", hidden]);
-  if (options.shows_words) facts.push(["whole texts", describeWhole(lengths, step)]);
+  if (options.shows_words) facts.push(["whole texts", describeWhole(countWords(rows), step)]);
   return facts;
 }
 
@@ -264,7 +286,7 @@ function describeHidden(rows) {
     if (piece.class) counts.set(piece.class, (counts.get(piece.class) ?? 0) + 1);
   }
   const classes = [...counts].map(([name, count]) => `${formatCount(count, "word")} of ${name}`);
-  return classes.length ? `${classes.join(", ")}: no output tells which of their class they were` : "";
+  return classes.length ? `${classes.join(", ")}: the output does not reveal which one of its class a word was` : "";
 }
 
 /** Return what the guarantee says of the longest text as a whole. */
@@ -274,25 +296,45 @@ function describeWhole(lengths, { word_loss: loss }) {
   return `the longest text, ${formatCount(longest, "word")}: epsilon ${formatUpper(epsilon)}; ${describeRecordEpsilon(epsilon)}`;
 }
 
-/** Show the command that does the same, and what the download holds. */
-function showNotes(input, column, release) {
-  const copied = input.columns.filter((name) => name !== column);
-  find("try-download-note").textContent = copied.length
-    ? `Every other column is copied unchanged: ${copied.join(", ")}.`
-    : "These very texts; to press Privatize again draws new ones, and both together tell more than one.";
+/** Offer the other columns of the table for the download, none of them chosen: they would be copied unchanged. */
+function showColumns() {
+  const others = shown.input.columns.filter((name) => name !== shown.column);
+  const boxes = others.map((name) => {
+    const box = make("input", { type: "checkbox", name: "try-copied" });
+    box.value = name;
+    return make("label", {}, box, isolate(name));
+  });
+  find("try-columns").hidden = !others.length;
+  find("try-column-boxes").replaceChildren(...boxes);
+}
+
+/** Return the names of the columns that the download copies. */
+function listCopied() {
+  return [...document.querySelectorAll('input[name="try-copied"]:checked')].map((box) => box.value);
+}
+
+/** Show what the download holds, and the command that does the same. */
+function showNotes() {
+  const { input, column, release } = shown;
+  const copied = listCopied();
+  find("try-download-note").textContent =
+    (copied.length ? `Copied unchanged, and not protected: ${copied.join(", ")}. ` : "") +
+    "Downloads exactly this version. Each click on Privatize makes a new version; release only one, because two " +
+    "versions reveal more than one.";
   const isWord = release.unit === "word";
   find("try-command-box").hidden = !isWord;
   if (!isWord) return;
   const choice = { mechanism: release.mechanism, epsilon: release.epsilon };
-  find("try-command").textContent = formatCommand(input, column, choice, options.command_options);
+  find("try-command").textContent = formatCommand(input, column, copied, choice, options.command_options);
   find("try-command-note").textContent =
-    `Run it where ${input.name} is${table === null ? ", a file with your texts, one a line" : ""}. It draws anew, and ` +
-    "writes a certificate beside the private table.";
+    `Run it in the folder of ${input.name}${table === null ? ", a file with your texts, one per line" : ""}. It draws ` +
+    "new words, and writes a certificate next to the private table.";
   find("try-copy-status").textContent = "";
 }
 
 function download() {
-  saveFile(find("try-download").dataset.name, privateTable, "text/plain");
+  const { input, column, texts } = shown;
+  saveFile(addEnding(input.name, "private"), writeTable(input, column, texts, listCopied()), "text/plain");
 }
 
 async function copyCommand() {

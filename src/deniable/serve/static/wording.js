@@ -1,5 +1,7 @@
 // Shares and budgets in words.
 
+const MAX_MEANINGFUL_EPSILON = 10;
+
 const FRACTIONS = [
   [1 / 100, "one word in a hundred"],
   [1 / 50, "one word in fifty"],
@@ -26,7 +28,7 @@ const FRACTIONS = [
 /** Return a share of words as a fraction that people know, the largest one that is not above it. */
 export function describeLeastShare(share) {
   const fraction = FRACTIONS.findLast(([value]) => value <= share);
-  return fraction ? fraction[1] : `${formatLower(100 * share)} % of words`;
+  return fraction ? fraction[1] : `${formatLower(100 * share)}% of words`;
 }
 
 /** Return a share of words as a fraction that people know, the nearest one. */
@@ -38,13 +40,45 @@ export function describeShare(share) {
 /** Return a share in percent. */
 export function formatPercent(share) {
   const percent = 100 * share;
-  return `${percent < 0.095 && percent > 0 ? percent.toPrecision(1) : percent.toFixed(1)} %`;
+  return `${percent < 0.095 && percent > 0 ? percent.toPrecision(1) : percent.toFixed(1)}%`;
 }
 
-/** Return what an epsilon of a whole record means. */
+/** Return what an epsilon of a whole text means. */
 export function describeRecordEpsilon(epsilon) {
-  if (epsilon > 10) return "a bound of that size excludes nothing: a text as a whole is not hidden";
-  return `anyone's odds between two texts change at most ${formatUpper(Math.exp(epsilon))}-fold`;
+  if (epsilon > MAX_MEANINGFUL_EPSILON) return "so large that a text as a whole is not protected";
+  return `anyone's odds between two texts change by a factor of at most ${formatUpper(Math.exp(epsilon))}`;
+}
+
+const FOUND = "Anybody who has an original can look for its private version, and will often find it.";
+
+/**
+ * Return what a release protects as a whole: a tone of the box, a title and a sentence.
+ * @param {number[]|null} lengths numbers of words of the texts; null if they are not known
+ * @param {number} loss epsilon of each word
+ */
+export function judgeWords(lengths, loss) {
+  const title = "Each word is protected; whole texts are not.";
+  if (lengths === null) return { tone: "caution", title, sentence: `The epsilons of all words of a text add up. ${FOUND}` };
+  const sorted = [...lengths].filter((length) => length > 0).sort((one, other) => one - other);
+  if (!sorted.length) return { tone: "plain", title: "There are no words to protect.", sentence: "" };
+  const median = sorted[Math.floor((sorted.length - 1) / 2)];
+  const epsilon = median * loss;
+  const bound = `Epsilon of a text of median length, ${median} word${median === 1 ? "" : "s"}, is ${formatUpper(epsilon)}`;
+  if (epsilon > MAX_MEANINGFUL_EPSILON) {
+    return { tone: "caution", title, sentence: `${bound}; above 10 it excludes next to nothing. ${FOUND}` };
+  }
+  const sentence = `${bound}: ${describeRecordEpsilon(epsilon)}. Longer texts are protected less.`;
+  return { tone: "good", title: "Each word is protected, and a text of median length as a whole.", sentence };
+}
+
+/** Return what rewriting texts as a whole protects: a tone of the box, a title and a sentence. */
+export function judgeRecords(epsilon) {
+  if (epsilon > MAX_MEANINGFUL_EPSILON) {
+    const sentence = `Epsilon of each text is ${formatUpper(epsilon)}; above 10 it excludes next to nothing.`;
+    return { tone: "caution", title: "Texts are rewritten, but hardly protected.", sentence };
+  }
+  const sentence = `Epsilon of each text is ${formatUpper(epsilon)}: ${describeRecordEpsilon(epsilon)}.`;
+  return { tone: "good", title: "Each text is protected as a whole.", sentence };
 }
 
 /** Return the least number of three digits, or whole one, that is at least a positive number: how upper bounds are shown. */
