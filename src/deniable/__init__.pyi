@@ -6,9 +6,13 @@ from . import texts as texts
 from . import tune as tune
 from .accounting.training import TrainingPlan as TrainingPlan
 from .auditing.black_box import audit as audit
+from .auditing.inverse_samplers import InverseSamplerAudit as InverseSamplerAudit
+from .auditing.inverse_samplers import audit_inverse_sampler as audit_inverse_sampler
 from .auditing.samplers.audit import audit_language_model as audit_language_model
 from .auditing.samplers.findings import LanguageAudit as LanguageAudit
 from .auditing.samplers.findings import SamplerFacts as SamplerFacts
+from .auditing.sensitivity import SensitivityAudit as SensitivityAudit
+from .auditing.sensitivity import audit_sensitivity as audit_sensitivity
 from .auditing.training.audit import audit_training as audit_training
 from .auditing.training.facts import TrainingFacts as TrainingFacts
 from .auditing.training.facts import collect_training_facts as collect_training_facts
@@ -38,6 +42,9 @@ from .persons.options import ClassifierOptions as ClassifierOptions
 from .persons.options import SynthesisOptions as SynthesisOptions
 from .persons.release import SyntheticRelease as SyntheticRelease
 from .persons.release import synthesize as synthesize
+from .persons.word_vectors import PrivateVectors as PrivateVectors
+from .persons.word_vectors import VectorOptions as VectorOptions
+from .persons.word_vectors import adapt_vectors as adapt_vectors
 from .published.adept.mechanism import ADePT as ADePT
 from .published.dptext.mechanism import DPText as DPText
 from .published.truncated_gumbel.mechanism import TruncatedGumbel as TruncatedGumbel
@@ -54,6 +61,7 @@ from .vectors.domains import Box as Box
 from .vectors.domains import L1Ball as L1Ball
 from .vectors.domains import L2Ball as L2Ball
 from .vectors.gaussian import Gaussian as Gaussian
+from .vectors.k_norm import KNorm as KNorm
 from .vectors.laplace import Laplace as Laplace
 from .vectors.mechanism import VectorMechanism as VectorMechanism
 from .words import laws as laws

@@ -4,6 +4,7 @@ The public names of `deniable.models.images`, with the trainers of published sys
 """
 
 from deniable.learning.artifact import save_model
+from deniable.models.images.attacking import attack_image_model, choose_image_attacks
 from deniable.models.images.attacks import IMAGE_ATTACKS, L1Attack, L2Attack, SignAttack
 from deniable.models.images.certification import CertifiedAccuracyCurve, certify_image_model, smooth_image_model
 from deniable.models.images.dataset import ImageDataset, LabelledImages
@@ -22,7 +23,9 @@ __all__ = [
     "L2Attack",
     "LabelledImages",
     "SignAttack",
+    "attack_image_model",
     "certify_image_model",
+    "choose_image_attacks",
     "fit_image_model",
     "load_image_model",
     "measure_image_accuracy",

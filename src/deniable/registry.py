@@ -96,26 +96,31 @@ VECTOR_MECHANISMS: Registry[Callable[..., "VectorMechanism"]] = Registry(
     {
         "laplace": "deniable.published.controls:LAPLACE",
         "gaussian": "deniable.published.controls:GAUSSIAN",
+        "k-norm": "deniable.published.controls:K_NORM",
         "adept": "deniable.published.adept.mechanism:ADePT",
         "adept-l1": "deniable.published.controls:ADEPT_L1",
         "adept-true": "deniable.published.controls:ADEPT_TRUE",
         "adept-gaussian": "deniable.published.controls:ADEPT_GAUSSIAN",
+        "adept-norm": "deniable.published.controls:ADEPT_NORM",
         "dptext": "deniable.published.dptext.mechanism:DPText",
         "dptext-fixed": "deniable.published.controls:LAPLACE",
+        "dptext-norm": "deniable.published.controls:K_NORM",
         "copy": "deniable.published.controls:CopyMechanism",
         "random": "deniable.published.controls:RandomMechanism",
     },
 )
 """Every vector mechanism on a domain of its own. All take epsilon, but for ``random``; the Gaussian ones take delta.
-``adept-...`` and ``dptext-fixed`` are the remedies of the published mechanisms."""
+``adept-...`` and ``dptext-...`` are the remedies of the published mechanisms."""
 
 REWRITING_METHODS: Registry[Callable[..., "RewritingMethod"]] = Registry(
     "methods",
     {
         "adept-gaussian": "deniable.rewriting.methods:make_gaussian_ball_method",
         "adept-l1": "deniable.rewriting.methods:make_l1_ball_method",
+        "adept-norm": "deniable.rewriting.methods:make_l2_norm_method",
         "adept-true": "deniable.rewriting.methods:make_l2_ball_method",
         "dptext-fixed": "deniable.rewriting.methods:make_box_method",
+        "dptext-norm": "deniable.rewriting.methods:make_box_norm_method",
         "tokens": "deniable.rewriting.token_method:TokenMethod",
         "tokens-mixed": "deniable.rewriting.token_method:make_mixed_token_method",
         "adept": "deniable.published.adept.texts:make_adept_method",
@@ -125,11 +130,15 @@ REWRITING_METHODS: Registry[Callable[..., "RewritingMethod"]] = Registry(
 """Every rewriting method, proved ones first. All take a `Rewriter` and ``epsilon``, and ``seed`` for tests; some take
 ``delta`` or ``max_draws``."""
 
+REFUTED_METHODS = ("adept", "dptext")
+"""Published rewriting methods whose guarantees are refuted: commands release texts by them only when asked twice."""
+
 IMAGE_TRAINERS: Registry["ImageTrainer"] = Registry(
     "trainers",
     {
         "dp-sgd": "deniable.models.images.private_training:DP_SGD_TRAINER",
         "dp-cert": "deniable.models.images.private_training:DP_CERT_TRAINER",
+        "dp-ibp": "deniable.models.images.interval_training:DP_IBP_TRAINER",
         "dp-adversarial": "deniable.models.images.private_training:DP_ADVERSARIAL_TRAINER",
         "pixeldp": "deniable.models.images.plain_training:PIXELDP_TRAINER",
         "securesgd": "deniable.published.securesgd.trainers:SECURESGD_TRAINER",
@@ -137,6 +146,7 @@ IMAGE_TRAINERS: Registry["ImageTrainer"] = Registry(
         "adlm": "deniable.published.adlm:ADLM_TRAINER",
         "dpal": "deniable.published.dpal.trainer:DPAL_TRAINER",
         "dp-sgd-batch-clipped": "deniable.published.securesgd.trainers:BATCH_CLIPPED_TRAINER",
+        "ibp": "deniable.models.images.interval_training:IBP_TRAINER",
         "adversarial": "deniable.models.images.plain_training:ADVERSARIAL_TRAINER",
         "plain": "deniable.models.images.plain_training:PLAIN_TRAINER",
     },
@@ -149,7 +159,9 @@ ZOOS: dict[str, Registry[tuple["ZooEntry", ...]]] = {
         {
             "adept": "deniable.published.adept.mechanism:ENTRIES",
             "dptext": "deniable.published.dptext.mechanism:ENTRIES",
+            "truncated-gumbel": "deniable.published.truncated_gumbel.zoo:ENTRIES",
             "packages": "deniable.published.packages:ENTRIES",
+            "sensitive-vectors": "deniable.published.sensitive_vectors:ENTRIES",
             "controls": "deniable.published.controls:ENTRIES",
             "dpal": "deniable.published.dpal.zoo:ENTRIES",
             "adept-texts": "deniable.published.adept.texts:ENTRIES",
@@ -223,6 +235,19 @@ def list_methods_with(option: str) -> list[str]:
     return sorted(name for name, make in REWRITING_METHODS.items() if option in inspect.signature(make).parameters)
 
 
+def check_not_refuted(method: str | None, *, allow_refuted: bool) -> None:
+    """Refuse a rewriting method whose guarantee is refuted.
+
+    Raises:
+        InputError: it is, and that is not allowed.
+    """
+    if method in REFUTED_METHODS and not allow_refuted:
+        raise InputError(
+            f"The guarantee of the method {method!r} is refuted: choose another --method, or give --allow-refuted to "
+            "use it all the same."
+        )
+
+
 def check_method_options(name: str, *, delta: float | None = None, max_draws: int | None = None) -> dict[str, float]:
     """Return the options of a rewriting method that were given, before any model is read.
 
@@ -245,7 +270,7 @@ def check_method_options(name: str, *, delta: float | None = None, max_draws: in
     return {key: value for key, value in (("delta", delta), ("max_draws", max_draws)) if value is not None}
 
 
-def load_image_model(path: Path) -> "ImageModel":
+def load_image_model(path: str | Path) -> "ImageModel":
     """Read an image model, whatever certificate it has.
 
     Raises:
@@ -280,6 +305,6 @@ def load_text_predictor(path: Path, load_space: Callable[[], "Space"]) -> "TextP
     if artifact.kind == LINEAR_CLASSIFIER_KIND:
         return restore_linear_classifier(artifact)
     raise InputError(
-        f"{str(path)!r} does not classify texts, it is of the kind {artifact.kind[:50]!r}: name the file of a "
-        f"model of the kind {TEXT_MODEL_KIND!r} or {LINEAR_CLASSIFIER_KIND!r}."
+        f"{str(path)!r} holds a model of the kind {artifact.kind[:50]!r}, which does not classify texts: name the file "
+        f"of a model of the kind {TEXT_MODEL_KIND!r} or {LINEAR_CLASSIFIER_KIND!r}."
     )

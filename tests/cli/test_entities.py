@@ -58,8 +58,8 @@ def test_measured_counts(run, place, detectors, source):
     words = {"s.jsonl": 6, "n.txt": 4, "detector": 8}[source]
     total = json.loads((place / "r.json").read_text())["results"][0]["entities"]["total"]
     assert (total["words"], total["texts"]) == (words, 4)
-    assert f"who is still named: {words} labelled words" in measured.text
-    assert "<h2>Who is still named</h2>" in (place / "r.html").read_text()
+    assert f"labelled names: {words} words (" in measured.text
+    assert "<h2>Which names survive</h2>" in (place / "r.html").read_text()
 
 
 def test_positions_are_those_of_the_cell(call, place):

@@ -1,10 +1,12 @@
 """The command line as a whole: help, groups, and keys."""
 
+import shlex
 import stat
 
 import pytest
 
 from tests.catalogue.entries import COMMANDS
+from tests.commands import build_command_line
 
 GROUPS = ["", *sorted({name.split()[0] for name in COMMANDS if " " in name})]
 
@@ -18,6 +20,30 @@ def test_help(call):
         assert f"Usage: deniable {name}".strip() in result.prose
         assert len(result.text.rstrip().splitlines()) <= 90, name
         assert all(len(line) <= 100 for line in result.text.splitlines()), name
+
+
+def test_examples_parse():
+    """Every command's help ends with examples, and each has the options that the command takes."""
+    for name in COMMANDS:
+        command = build_command_line()
+        for part in name.split():
+            command = command.commands[part]
+        title, *examples = command.epilog.splitlines()
+        assert title == "Examples:", name
+        for example in examples:
+            assert example.startswith(f"$ deniable {name}"), example
+            words = shlex.split(example)[2 + len(name.split()) :]
+            assert command.make_context(name, words).params, example
+
+
+def test_main_options_come_first(call):
+    """Required options and the text column are in the first panel, what few need is in the last one."""
+    panels = call("privatize", "--help").text.split("╭─ ")
+    titles = [panel.partition(" ")[0] for panel in panels[1:]]
+    assert titles[:2] == ["Arguments", "Options"]
+    assert titles[-1] == "Advanced"
+    assert all(f" {option} " in panels[2] for option in ("--epsilon", "--column", "--output"))
+    assert all(f" {option} " in panels[-1] for option in ("--delimiter", "--config"))
 
 
 def test_no_arguments(call):

@@ -81,18 +81,27 @@ def test_a_pass_alone(passes):
     """A pass says its share and, once two seconds are measured, what is left of it at the speed so far."""
     assert describe() == "tuning: 1 s so far"
     passes(0, 0)
-    assert passes(1, 1) == "tuning: pass 1, 10 % of it"
-    assert passes(3, 2) == "tuning: pass 1, 20 % of it, about 16 s left"
+    assert passes(1, 1) == "tuning: pass 1, 10% of it"
+    assert passes(3, 2) == "tuning: pass 1, 20% of it, about 16 s left"
 
 
 def test_planned_passes(passes):
     """Where the work says how many passes are to come there is a total, and the time left is that of all of them."""
     passes(0, 0, ahead=3)
-    assert passes(4, 4, ahead=3) == "tuning: pass 1 of about 4, 40 % of it, about 36 s left"
+    assert passes(4, 4, ahead=3) == "tuning: pass 1 of about 4, 40% of it, about 36 s left"
     passes(6, 10, ahead=3)
-    assert passes(0, 0, ahead=0) == "tuning: pass 2 of 2, 0 % of it, about 10 s left"
-    assert passes(10, 5, ahead=0) == "tuning: pass 2 of 2, 50 % of it, about 7 s left"
-    assert passes(0, 10, ahead=0) == "tuning: pass 2 of 2, 100 % of it"
+    assert passes(0, 0, ahead=0) == "tuning: pass 2 of 2, 0% of it, about 10 s left"
+    assert passes(10, 5, ahead=0) == "tuning: pass 2 of 2, 50% of it, about 7 s left"
+    assert passes(0, 10, ahead=0) == "tuning: pass 2 of 2, 100% of it"
+
+
+def test_announced_passes_never_grow(passes):
+    """Where more passes come than were announced, no larger total is shown: none at all, once it is exceeded."""
+    passes(0, 0, ahead=1)
+    assert passes(1, 10, ahead=4).startswith("tuning: pass 1 of about 2, ")
+    assert passes(1, 0, ahead=4).startswith("tuning: pass 2 of about 2, ")
+    passes(1, 10, ahead=4)
+    assert passes(1, 0, ahead=4).startswith("tuning: pass 3, ")
 
 
 def test_work_that_stalls(passes, clock):
@@ -108,7 +117,7 @@ def test_passes_of_one_item_are_not_counted(passes):
     for _ in range(3):
         passes(0, 0, 1)
         passes(0, 1, 1)
-    assert passes(1, 0, 2) == "tuning: pass 1, 0 % of it"
+    assert passes(1, 0, 2) == "tuning: pass 1, 0% of it"
 
 
 def test_steps_and_bytes(clock, capsys):

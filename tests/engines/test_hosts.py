@@ -145,7 +145,7 @@ WRONG = [
     (with_ids([*range(ROWS - 1), 7]), {}, "unique"),
     (with_ids([*range(ROWS - 1), None]), {}, "null"),
     (with_ids([number / 2 for number in range(ROWS)]), {}, "0.5"),
-    (with_ids([number > 3 for number in range(ROWS)]), {}, "texts or whole numbers"),
+    (with_ids([number > 3 for number in range(ROWS)]), {}, "a text or a whole number"),
     (make_table(), {"text": "stars"}, "'stars'"),
     (make_table(), {"text": "texts"}, "'texts'"),
     (make_table(), {"id": "ids"}, "'ids'"),

@@ -94,7 +94,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert (read["schema"], read["deniable"]) == ("deniable-certificate/8", dn.__version__)
+    assert (read["schema"], read["deniable"]) == ("deniable-certificate/9", dn.__version__)
     assert (read["mechanism"]["name"], read["mechanism"]["epsilon"]) == (mechanism.name, mechanism.epsilon)
     assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived_parameters}
     assert read["verification"] == {k: v for k, v in strict(json.dumps(verdict.to_dict())).items() if k != "seconds"}
@@ -103,7 +103,10 @@ def test_layout(mechanism):
     assert read["guarantee"]["kind"] == "MetricDP"
     assert (read["guarantee"]["unit"], read["guarantee"]["adjacency"]) == ("word", "any two words")
     facts = {"words": 14, "metric": "euclidean", "hidden": {}, "fingerprint": SPACE.fingerprint}
+    vectors = read["space"].pop("vectors")
     assert read["space"] == {"source": "given in memory", **facts}
+    assert vectors["made_from"].startswith("public texts only")
+    assert vectors["guarantee"] is None
     options = {"unknown": "draw", "case": "lower", "kept_words": 0, "unescape": None}
     assert read["release"] == {**options, "fingerprint": dn.Release(mechanism).fingerprint}
     assert (read["records"], read["words"], read["private"]) == (2, 7, True)
@@ -129,7 +132,7 @@ def test_standing_is_no_higher_than_the_verdict(mechanism, status):
     assert all(entry["pure"]["status"] == status for entry in made.documents if status not in ("proved", "refuted"))
     assert bool(made.documents) == (status != "refuted")
     assert made.private == (status != "refuted")
-    is_bounded, is_conditional = "at most" in made.meaning[0], made.meaning[0].startswith("if the guarantee holds")
+    is_bounded, is_conditional = "up to" in made.meaning[0], made.meaning[0].startswith("if the guarantee holds")
     assert (is_bounded, is_conditional) == (status != "refuted", not status.startswith(("proved", "refuted")))
     assert ("integer tables" in made.arithmetic) == (mechanism is not LAPLACE)
 
@@ -147,8 +150,8 @@ def test_a_refuted_claim_is_told():
     ("status", "lower", "upper", "text"),
     [
         ("proved", 2.0, 2.0, "exact epsilon 2\n"),
-        ("proved", 1.4999994, 1.4999994, "exact epsilon 1.5, 25 % of it unused"),
-        ("proved", 1.9799999, 1.9799999, "exact epsilon 1.98, 1 % of it unused"),
+        ("proved", 1.4999994, 1.4999994, "exact epsilon 1.5, 25% of it unused"),
+        ("proved", 1.9799999, 1.9799999, "exact epsilon 1.98, 1% of it unused"),
         ("undecided", 1.00000049, 3.0000001, "true epsilon from 1 to 3.00001"),
         ("undecided", 1.0, "inf", "claimed epsilon 2\n"),
         ("refuted", 4.25000099, "inf", "true epsilon >= 4.25\n"),
@@ -272,15 +275,15 @@ def test_attacker(mechanism, tmp_path):
         (prior, counts, 75),
     ):
         made = certificate(mechanism, prior=given_prior)
-        assert f"{blind:.1f} %" in made.attacker
+        assert f"{blind:.1f}%" in made.attacker
         assert f"{mechanism.expected_kept_share(weights)} of words" in made.expected_kept
         assert made.attacker in made.summary()
         assert ("counts.txt" in made.attacker) == ("counts.txt" in made.expected_kept) == (given_prior is prior)
         if mechanism is MECHANISM:
-            (shown,) = re.findall(r"right for (\S+) % of words", made.attacker)
+            (shown,) = re.findall(r"right for (\S+)% of words", made.attacker)
             outcomes = mechanism.outcomes(weights)
             shares = [outcomes.guessed, *(band.guessed for band in outcomes.bands), outcomes.rare_guessed]
-            percents = [shown, *re.findall(r"(\S+) %", f"{made.bands} {made.most_exposed}")]
+            percents = [shown, *re.findall(r"(\S+)%", f"{made.bands} {made.most_exposed}")]
             for percent, share in zip(map(float, percents), [*shares, outcomes.exposed_share], strict=True):
                 assert 100 * share <= percent <= 100 * share + 0.1 + 1e-9
             assert repr(outcomes.exposed_word) in made.most_exposed
@@ -311,7 +314,7 @@ def test_odds_are_those_of_true_distances(epsilon):
     middle = len(distances) // 2
     assert words[1][1] in {distances[place][0] for place in (middle - 1, middle)}
     for line, (one, other) in zip(made.meaning[:2], words, strict=True):
-        (odds,) = re.findall(r"at most (\S+)-fold", line)
+        (odds,) = re.findall(r"a factor of up to (\S+)", line)
         shown = math.log(10) * float(odds[3:]) if odds.startswith("10^") else math.log(float(odds))
         loss = mechanism.guarantee.loss(SPACE.distance(one, other))
         assert loss - 1e-12 <= shown <= loss + 0.05

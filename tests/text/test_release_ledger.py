@@ -187,7 +187,7 @@ def test_rows_over_budget_are_dropped(place, privatize, window):
     assert [row[0] for row in rows] == ["id", "1", "2"]
     certificate = json.loads((place / "one.csv.certificate.json").read_text("utf-8"))
     assert (certificate["records"], certificate["words"], certificate["private"]) == (2, 6, True)
-    assert "rows are missing" in certificate["steps"][-1]
+    assert "rows over the ledger" in certificate["steps"][-1]
     assert "metric epsilon 8" in certificate["steps"][0]
     assert "ledger" in certificate["noise"]
 

@@ -94,7 +94,7 @@ def test_many_unknown_words_are_told(unknown, words, count):
     """More than a fifth of unknown words is told, with the share."""
     remarks = dn.Tally(unknown=unknown, read_words=words).remarks
     assert len(remarks) == count
-    assert all(f"{100 * unknown / words:.1f} %" in remark for remark in remarks)
+    assert all(f"{100 * unknown / words:.1f}%" in remark for remark in remarks)
 
 
 def test_html_is_told_from_one_percent_on():
@@ -105,7 +105,7 @@ def test_html_is_told_from_one_percent_on():
         return dn.Tally(markup=markup).remarks
 
     assert tell(0, 0, 0) == tell(101, 1, 1) == []
-    assert ["60.0 %" in remark for remark in tell(100, 60, 0)] == [True]
+    assert ["60.0%" in remark for remark in tell(100, 60, 0)] == [True]
     assert [len(tell(100, 0, 1)), len(tell(100, 1, 1))] == [1, 2]
 
 

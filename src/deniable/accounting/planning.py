@@ -101,7 +101,7 @@ def _count_steps(plan: TrainingPlan, epsilon: float, delta: float) -> TrainingPl
 def _make_budget_error(plan: TrainingPlan, epsilon: float, delta: float, nearest: float, advice: str) -> InputError:
     asked = f"An epsilon of {format_exact(epsilon)} at delta {format_exact(delta)} cannot be met in {plan.steps} steps"
     if math.isinf(nearest):
-        return InputError(f"{asked}, nor any other: take a larger delta.")
+        return InputError(f"{asked}, and neither can any other: take a larger delta.")
     rounded = round_up(nearest * (1 + _MARGIN), 4) if nearest > epsilon else round_down(nearest * (1 - _MARGIN), 4)
     return InputError(f"{asked}. The nearest that can is {format_exact(rounded)}: ask for that{advice}.")
 

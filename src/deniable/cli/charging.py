@@ -8,6 +8,7 @@ import typer
 
 from deniable.cli.commandline import option
 from deniable.cli.rows import format_row_count, format_row_numbers
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -70,7 +71,7 @@ class LedgerChoice:
         ledger = open_ledger(self.ledger, self.key_file)
         if ledger.facts.unit == CALLER:
             raise InputError(
-                f"The ledger {ledger.shown_location} counts for the callers of a service, and not for persons: make "
+                f"The ledger {ledger.shown_location} counts the callers of a service, not people: make "
                 "another with deniable ledger create."
             )
         return ledger
@@ -79,7 +80,7 @@ class LedgerChoice:
         """Raise `InputError` where there is a ledger and no column of persons."""
         if self.ledger is not None and column is None:
             raise InputError(
-                "--ledger counts what persons spend: name their column with --person (a txt file has none)."
+                "--ledger counts what people spend: name their column with --person (a txt file has none)."
             )
 
 
@@ -107,7 +108,7 @@ def list_ledger_files(location: str, key_file: Path | None) -> list[str]:
 def report_charges(counts: "ChargeCounts") -> None:
     """Say what a ledger was charged for, and which rows were left out."""
     line = f"ledger: {counts.charged:,} texts charged, {counts.known:,} charged before, which cost nothing again"
-    typer.echo(f"for you only   {line}", err=True)
+    say(f"for you only   {line}", err=True)
     nameless = set(counts.nameless_rows)
     uncovered_rows = [row for row in counts.left_out_rows if row not in nameless]
     names = "name" if len(nameless) > 1 else "names"
@@ -117,4 +118,4 @@ def report_charges(counts: "ChargeCounts") -> None:
     ):
         if rows:
             line = f"{format_row_count(rows)} left out, which {reason}: {format_row_numbers(rows)}"
-            typer.echo(f"for you only   {line}", err=True)
+            say(f"for you only   {line}", err=True)

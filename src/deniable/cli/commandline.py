@@ -4,6 +4,7 @@ A command is a function. A parameter that is a frozen dataclass becomes one opti
 is named after the field, its help is the text of the field in the docstring's section ``Attributes:``, its panel is
 the first line of the docstring of the class that declares it, and what `__post_init__` refuses is refused. Two
 dataclasses that have a field of one name get one value. A parameter of any other type is declared as Typer has it.
+In every command help shows required options and those of `_MOST_USED` first, and those of `_RARELY_USED` last.
 """
 
 import dataclasses
@@ -21,6 +22,27 @@ from deniable.cli.process import check_address_space
 from deniable.core.errors import InputError, shorten_text
 
 HELP_SETTINGS = {"help_option_names": ["-h", "--help"], "max_content_width": 100}
+
+_FIRST_PANEL, _LAST_PANEL = "Options", "Advanced"
+_MOST_USED = {
+    "--column",
+    "--epsilon",
+    "--epsilons",
+    "--force",
+    "--id",
+    "--label",
+    "--max-recovery",
+    "--output",
+    "--person",
+}
+_RARELY_USED = {
+    *("--allow-refuted", "--averaging-decay", "--checkpoint-every", "--chosen-from-data", "--config", "--copies"),
+    *("--delimiter", "--encoding", "--format", "--ibp-weight", "--max-body", "--max-texts", "--max-waiting"),
+    *("--metric", "--no-cache", "--over-budget", "--prior", "--prior-from-input", "--quoting", "--shadow-models"),
+    *("--sign-key", "--test-seed", "--text-epsilons", "--threads", "--unescape"),
+}
+_TYPE_NAMES: dict[object, str] = {bool: "", float: "NUMBER", int: "N", str: "TEXT", Path: "FILE"}
+"""What help shows of the value of an option."""
 
 _METADATA = "deniable.cli"
 """Key of what `option` says of a field, beside what other readers of the field say."""
@@ -51,6 +73,8 @@ def make_group(help_text: str) -> typer.Typer:
 def add_command(group: typer.Typer, name: str, function: Callable[..., None], panel: str | None = None) -> None:
     """Add a command whose help is the docstring of its function, each paragraph as one line that help can wrap.
 
+    The lines below ``Examples:`` are command lines, shown at the end.
+
     Args:
         group: of commands.
         name: of the command.
@@ -73,11 +97,36 @@ def add_command(group: typer.Typer, name: str, function: Callable[..., None], pa
     del run.__wrapped__  # whose signature is another one
     options = [one for kind in carriers.values() for one in _make_options(kind)]
     parameters = {one.name: one for one in [*options, *plain.values(), _CONFIG]}
-    run.__signature__ = inspect.Signature(list(parameters.values()))  # type: ignore[attr-defined]
-    run.__annotations__ = {name: parameter.annotation for name, parameter in parameters.items()}
-    paragraphs = inspect.cleandoc(function.__doc__ or "").split("\n\n")
-    help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in paragraphs)
-    group.command(name, help=help_text, rich_help_panel=panel)(run)
+    in_order = sorted(map(_place_in_help, parameters.values()), key=_is_last)
+    run.__signature__ = inspect.Signature(in_order)  # type: ignore[attr-defined]
+    run.__annotations__ = {one.name: one.annotation for one in in_order}
+    text, _, examples = inspect.cleandoc(function.__doc__ or "").partition("\n\nExamples:\n")
+    help_text = "\n\n".join(" ".join(paragraph.split()) for paragraph in text.split("\n\n"))
+    lines = [f"$ {line.strip()}" for line in examples.splitlines() if line.strip()]
+    group.command(name, help=help_text, rich_help_panel=panel, epilog="\n".join(["Examples:", *lines]))(run)
+
+
+def _place_in_help(parameter: inspect.Parameter) -> inspect.Parameter:
+    """Put an option into the first or the last panel of help where it belongs there, and name the kind of its value."""
+    annotation, setting = (*typing.get_args(parameter.annotation), None, None)[:2]
+    if not isinstance(setting, typer.models.OptionInfo):
+        return parameter
+    names = {setting.default, *(setting.param_decls or ())}
+    if parameter.default in (inspect.Parameter.empty, ...) or names & _MOST_USED:
+        setting.rich_help_panel = _FIRST_PANEL
+    elif names & _RARELY_USED:
+        setting.rich_help_panel = _LAST_PANEL
+    if setting.metavar is None:
+        kinds = [kind for kind in typing.get_args(annotation) or (annotation,) if kind is not type(None)]
+        choices = [choice for kind in kinds for choice in typing.get_args(kind) or (kind,)]
+        setting.metavar = "|".join(choices) if isinstance(choices[0], str) else _TYPE_NAMES.get(choices[0])
+    return parameter
+
+
+def _is_last(parameter: inspect.Parameter) -> bool:
+    """Whether an option is in the last panel."""
+    settings = getattr(parameter.annotation, "__metadata__", ())
+    return any(setting.rich_help_panel == _LAST_PANEL for setting in settings)
 
 
 def _list_parameters(function: Callable[..., None]) -> tuple[dict[str, inspect.Parameter], dict[str, type[Any]]]:
@@ -193,8 +242,7 @@ _CONFIG = inspect.Parameter(
         Path | None,
         typer.Option(
             "--config",
-            help="TOML file of options, name = value; those of the command line win.",
-            rich_help_panel="Options",
+            help="TOML file of options; those of the command line win.",
             metavar="FILE",
             is_eager=True,
             callback=_read_config,

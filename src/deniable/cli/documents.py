@@ -5,11 +5,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.options import MECHANISM_NAMES
 from deniable.cli.rows import Roles, Rows
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 
 if TYPE_CHECKING:
@@ -93,7 +92,7 @@ class ReplacementOptions:
             return None
         sets = read_substitutions(self.substitutions, space)
         for note in sets.notes:
-            typer.echo(f"{self.substitutions}: {note}", err=True)
+            say(f"{self.substitutions}: {note}", err=True)
         return sets
 
     def build_mechanism(self, space: "Space") -> "WordMechanism | None":
@@ -173,6 +172,6 @@ def build_documents(
     unknown, known = sum(texts.unknown_count for texts in tokenized), sum(len(texts.texts.words) for texts in tokenized)
     unknown_words = [f"{rows.source}: {remark}" for remark in describe_unknown_words(unknown, unknown + known)]
     for remark in (*usable.remarks, *unknown_words):
-        typer.echo(remark, err=True)
+        say(remark, err=True)
     premises = tokenized[1].texts if len(tokenized) > 1 else None
     return LabelledDocuments(usable, Documents(tokenized[0].texts, codes, names, premises), tokenized[0])

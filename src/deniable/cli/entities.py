@@ -54,8 +54,8 @@ def label_measured_texts(
     warn_owner(source.remarks)
     if not any(labelled_texts[row] for row in rows.tolist()):
         raise InputError(
-            f"--entities {argument!r} names nothing in the {len(rows):,} rows that are measured: check it, or leave it "
-            "out."
+            f"--entities {argument!r} matches nothing in the {len(rows):,} rows that are measured: check it, or leave "
+            "it out."
         )
     return labelled_texts
 

@@ -21,37 +21,38 @@ from deniable.cli.commands.synthesize import run_synthesize
 from deniable.cli.commands.tune import run_tune
 from deniable.cli.process import run_command
 from deniable.cli.progress import watch_command
+from deniable.cli.terminal import say
 
 app = typer.Typer(
     help="Private text under metric differential privacy, with a guarantee that is checked.",
-    epilog="Start with: deniable privatize reviews.csv --column text --epsilon 3 --output private.csv",
+    epilog="Start with: deniable privatize reviews.csv --column text --epsilon 2.8 --output private.csv",
     no_args_is_help=True,
     rich_markup_mode="rich",
     pretty_exceptions_enable=False,  # a traceback with local variables would show keys and private texts
     context_settings=HELP_SETTINGS,
 )
-add_command(app, "privatize", run_privatize, "Release texts")
-add_command(app, "rewrite", run_rewrite, "Release texts")
-add_command(app, "synthesize", run_synthesize, "Release texts")
-add_command(app, "serve", run_serve, "Release texts")
-add_command(app, "key", run_key, "Release texts")
-app.add_typer(ledger.group, name="ledger", rich_help_panel="Release texts")
-add_command(app, "compare", run_compare, "Choose epsilon")
-add_command(app, "tune", run_tune, "Choose epsilon")
-add_command(app, "measure", run_measure, "Choose epsilon")
-add_command(app, "explain", run_explain, "Choose epsilon")
-app.add_typer(audit.group, name="audit", rich_help_panel="Check claims")
-app.add_typer(certificate.group, name="certificate", rich_help_panel="Check claims")
-app.add_typer(train.group, name="train", rich_help_panel="Models")
-app.add_typer(model.group, name="model", rich_help_panel="Models")
-add_command(app, "predict", run_predict, "Models")
-app.add_typer(certify.group, name="certify", rich_help_panel="Models")
-app.add_typer(attack.group, name="attack", rich_help_panel="Models")
+add_command(app, "privatize", run_privatize, "Release")
+add_command(app, "rewrite", run_rewrite, "Release")
+add_command(app, "synthesize", run_synthesize, "Release")
+add_command(app, "serve", run_serve, "Release")
+add_command(app, "tune", run_tune, "Check")
+add_command(app, "measure", run_measure, "Check")
+add_command(app, "compare", run_compare, "Check")
+add_command(app, "explain", run_explain, "Check")
+app.add_typer(certificate.group, name="certificate", rich_help_panel="Check")
+add_command(app, "key", run_key, "Keys and budgets")
+app.add_typer(ledger.group, name="ledger", rich_help_panel="Keys and budgets")
+app.add_typer(train.group, name="train", rich_help_panel="Models and audits")
+add_command(app, "predict", run_predict, "Models and audits")
+app.add_typer(certify.group, name="certify", rich_help_panel="Models and audits")
+app.add_typer(attack.group, name="attack", rich_help_panel="Models and audits")
+app.add_typer(model.group, name="model", rich_help_panel="Models and audits")
+app.add_typer(audit.group, name="audit", rich_help_panel="Models and audits")
 
 
 def _print_version(is_requested: bool) -> None:  # noqa: FBT001 - typer's callback
     if is_requested:
-        typer.echo(f"deniable {__version__}")
+        say(f"deniable {__version__}")
         raise typer.Exit
 
 

@@ -11,10 +11,9 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.progress import Steps
+from deniable.cli.terminal import say
 from deniable.core.errors import DeniableError, InputError, is_interruption
 
 if TYPE_CHECKING:
@@ -120,15 +119,13 @@ def train_and_write(
     from deniable.learning.loop import Checkpoint
 
     path = Path(f"{output.output}.checkpoint")
-    checkpoint = Checkpoint(
-        path, output.checkpoint_every, output.force, lambda: typer.echo(f"resuming from {path}", err=True)
-    )
+    checkpoint = Checkpoint(path, output.checkpoint_every, output.force, lambda: say(f"resuming from {path}", err=True))
     with explain_resumption(checkpoint):
         files = describe(fit(checkpoint))
         output.write(files)
     checkpoint.remove()
-    typer.echo(files.card.to_text(), err=True)
-    typer.echo(files.figures, err=files.are_figures_private)
+    say(files.card.to_text(), err=True)
+    say(files.figures, err=files.are_figures_private)
 
 
 def commit_to_data(data_fingerprint: str) -> dict[str, str]:

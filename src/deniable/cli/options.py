@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from deniable.cli.commandline import option
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive
 from deniable.registry import WORD_MECHANISMS
 
@@ -26,7 +27,7 @@ if TYPE_CHECKING:
     from deniable.words.prior import Prior
 
 MECHANISM_NAMES = ("auto", *WORD_MECHANISMS)
-METRIC_NAMES = ("steps", "euclidean", "manhattan", "chebyshev", "angular")
+METRIC_NAMES = ("steps", "euclidean", "manhattan", "chebyshev", "angular", "poincare", "mahalanobis")
 """Distances between words: those of `deniable.space.metrics.METRICS`, which would load numba."""
 HIDE_DEFAULT = "names,places,numbers"
 
@@ -69,6 +70,9 @@ ImagesArgument = Annotated[
         help="Images: .npz with x_train, y_train, x_test and y_test; or a folder of train/CLASS/*.png and "
         "test/CLASS/*.png.",
     ),
+]
+ImageModelArgument = Annotated[
+    Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train image.", show_default=False)
 ]
 TextModelArgument = Annotated[
     Path, typer.Argument(metavar="MODEL", help="Model file written by deniable train text.", show_default=False)
@@ -120,7 +124,7 @@ class SpaceOptions:
 
         fault = find_cache_fault()
         if fault:
-            typer.echo(f"note: {fault}", err=True)
+            say(f"note: {fault}", err=True)
         if self.space == "glove":
             return Space.glove(metric=self.metric, hide=self._hidden)
         return Space.load(self.space, metric=self.metric, hide=self._hidden)
@@ -142,7 +146,7 @@ class WordOptions(SpaceOptions):
     """Words and their vectors.
 
     Attributes:
-        prior: public counts, a word and its count a line; never of private texts.
+        prior: file of public word counts, a word and its count per line; never count the private texts.
     """
 
     prior: Path | None = dataclasses.field(
@@ -165,7 +169,7 @@ class WordOptions(SpaceOptions):
             return build_prior(space)
         prior = read_prior(self.prior, space)
         for note in prior.notes:
-            typer.echo(f"{self.prior}: {note}", err=True)
+            say(f"{self.prior}: {note}", err=True)
         return prior
 
 

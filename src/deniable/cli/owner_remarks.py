@@ -3,7 +3,7 @@
 from collections.abc import Iterable, Sequence
 from typing import TYPE_CHECKING
 
-import typer
+from deniable.cli.terminal import say
 
 if TYPE_CHECKING:
     from deniable.space import Space
@@ -16,7 +16,7 @@ _SAMPLED_TEXTS = 1_000
 def warn_owner(remarks: Sequence[str]) -> None:
     """Print remarks on the private texts to standard error, each marked as not to be published."""
     for remark in remarks:
-        typer.echo(f"warning (for you only): {remark}", err=True)
+        say(f"warning (for you only): {remark}", err=True)
 
 
 def warn_of_copied_columns(layout: "TableLayout", copied: "CopiedContent") -> None:
@@ -43,7 +43,7 @@ def warn_of_copied_columns(layout: "TableLayout", copied: "CopiedContent") -> No
         parts += ["record ids are never left out: name another column with --id"] * (layout.id_column in names)
         if names:
             shown = shorten_names(list(map(repr, names)))
-            typer.echo("; ".join([f"warning: copied unchanged, and look like {kind}: {shown}", *parts]), err=True)
+            say("; ".join([f"warning: copied unchanged, and look like {kind}: {shown}", *parts]), err=True)
 
 
 def warn_of_texts(texts: Sequence[str], space: "Space") -> None:

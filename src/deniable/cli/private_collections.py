@@ -6,14 +6,13 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import typer
-
 from deniable.cli.charging import LedgerChoice
 from deniable.cli.commandline import option
 from deniable.cli.owner_remarks import describe_source_markup, describe_unlisted_words, warn_owner
 from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, Rows, describe_rows, format_row_count, read_public_table, read_table
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 
@@ -42,8 +41,8 @@ class CollectionData:
     Attributes:
         column: name of the column with text, in the public table too.
         label: name of the column with the class of each text.
-        person: column of person ids; protects all records of a person.
-        public: public texts of the same kind, a table or lines; or words with vectors, .npz or .vec.
+        person: column that identifies people; protects whole people, not single records.
+        public: public texts similar to yours, a table or one text per line; or words with vectors, .npz or .vec.
         public_label: column of labels in the public table.
         test: table to test on.
 
@@ -113,8 +112,8 @@ def check_test_file(test: Path | None, private: str) -> None:
     """
     if test is not None and _is_same_file(test, Path(private)):
         raise InputError(
-            f"The table to test on, {str(test)!r}, is the private table itself: what was learned by heart would count "
-            "as right. Give other rows, or leave out --test, and a tenth of the private rows is held out."
+            f"The table to test on, {str(test)!r}, is the private table itself: texts learned by heart would count "
+            "as right. Give other rows, or leave out --test to hold out a tenth of the private rows."
         )
 
 
@@ -204,7 +203,7 @@ def prepare_release(
         foreign = [row for row, cell in enumerate(rows.columns[name]) if cell is None or cell.strip() not in known]
         if foreign:
             noun = format_row_count(foreign)
-            remarks.append(f"{source}: {noun} whose {name!r} is not of its domain not counted for it")
+            remarks.append(f"{source}: {noun} whose {name!r} is outside its domain not counted for it")
     if data.test is None:
         rows, test_rows = rows.hold_out(generate_key() if key is None else key)
     else:
@@ -251,9 +250,9 @@ def estimate_accuracy(classes: Sequence[str], probabilities: "FloatArray", rows:
 def warn_of_delta(delta: float, records: int) -> None:
     """Warn of a delta at which publishing a record or two whole would be allowed."""
     if delta * records >= 1:
-        typer.echo(
-            f"warning: delta {format_exact(delta)} is 1/n or more for n = {records:,}: it allows to publish somebody's "
-            "record as it is. Take a delta far below 1/n.",
+        say(
+            f"warning: delta {format_exact(delta)} is 1/n or more for n = {records:,}: it would allow somebody's "
+            "record to be published. Take a delta far below 1/n.",
             err=True,
         )
 
@@ -265,9 +264,9 @@ def warn_of_signal(budget: "Budget", classifier: "LinearClassifier") -> None:
     count = classifier.facts["nominal number of units"]
     signal = compute_signal(budget, count)
     if signal < ENOUGH_SIGNAL:
-        typer.echo(
+        say(
             f"warning: about {count:,} {budget.unit}s are few at epsilon {format_exact(budget.epsilon)}. On film "
-            f"reviews so many keep about {100 * estimate_retained_share(signal):.0f} % of what a classifier without "
+            f"reviews, that many keep about {100 * estimate_retained_share(signal):.0f}% of what a classifier without "
             "privacy gains over a blind guess, more with labelled public texts.",
             err=True,
         )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+from deniable.cli.terminal import say
 from deniable.core.errors import BudgetExceeded, DeniableError, InputError, escape_unprintable, is_interruption
 
 EXIT_REFUTED = 1
@@ -110,7 +111,7 @@ def _report_usage_error(error: Any) -> int:  # noqa: ANN401 - see there
 
 def _print_failure(message: str, code: int = EXIT_COULD_NOT_RUN) -> int:
     line = escape_unprintable(" ".join(message.split()))  # what it quotes may be anybody's
-    print(f"deniable: {line}", file=sys.stderr)  # noqa: T201 - the command line's own output
+    say(f"deniable: {line}", err=True)
     return code
 
 

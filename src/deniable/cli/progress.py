@@ -9,8 +9,7 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from typing import TYPE_CHECKING
 
-import typer
-
+from deniable.cli.terminal import say
 from deniable.core.parallel import count_passes_ahead, report_progress_to
 
 if TYPE_CHECKING:
@@ -96,24 +95,26 @@ class Steps:
         self._work.update(done, total, ", ".join(filter(None, (f"{self._unit} {done:,} of {total:,}", note))))
         left = self._work.estimate_left()
         if self._advise is not None and left is not None and read_clock() - self._start >= LINE_SECONDS:
-            typer.echo(self._advise(left), err=True)
+            say(self._advise(left), err=True)
             self._advise = None
 
 
 @contextmanager
 def show_passes(label: str) -> Iterator[None]:
     """Show what the work within reports, see `deniable.core.parallel`: passes, their share done and the time left."""
-    number = 0
+    number, most = 0, 0
 
     def report(done: int, total: int) -> None:
-        nonlocal number
+        nonlocal number, most
         if total <= 1:  # nothing to show
             return
         number += done == 0
         ahead = count_passes_ahead()
-        of_all = "" if ahead is None else f" of {'about ' if ahead else ''}{number + ahead}"
-        facts = f"pass {number}{of_all}, {100 * done / total:.0f} % of it"
-        work.update(number - 1 + done / total, number + (ahead or 0), facts)
+        if ahead is not None:
+            most = min(most or number + ahead, number + ahead)  # never more than was announced once
+        of_all = "" if ahead is None or number > most else f" of {'about ' if ahead else ''}{most}"
+        facts = f"pass {number}{of_all}, {100 * done / total:.0f}% of it"
+        work.update(number - 1 + done / total, number if ahead is None else max(number, most), facts)
 
     with _show(label) as work, report_progress_to(report):
         yield
@@ -132,7 +133,7 @@ def show_steps(label: str, unit: str = "step", *, advise: Callable[[float], str]
         steps = Steps(work, unit, advise)
         yield steps
     if steps.note:
-        typer.echo(f"{label}: {work.facts}", err=True)
+        say(f"{label}: {work.facts}", err=True)
 
 
 @contextmanager
@@ -228,4 +229,4 @@ def _print_lines(is_done: threading.Event) -> None:
             work = _SHOWN_WORK[-1] if _SHOWN_WORK else None
             if work is not None and not work.is_bar and read_clock() - last_time >= LINE_SECONDS:
                 last_time = read_clock()
-                typer.echo(work.describe(), err=True)
+                say(work.describe(), err=True)

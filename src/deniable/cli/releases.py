@@ -26,8 +26,8 @@ class ReleasedColumns:
 
     Attributes:
         column: name of a column with text; may be given more than once.
-        person: column of person ids; required by --ledger.
-        columns: names of the only columns to copy beside texts and ids, separated by commas; "" for none.
+        person: column that says which person each row belongs to; required by --ledger.
+        columns: names of the only columns to copy along with texts and ids, separated by commas; "" for none.
         unescape: decode HTML entities such as &#039; before words are read.
     """
 
@@ -47,7 +47,9 @@ class ReleasedColumns:
         """
         named = (self.column, self.person, self.record_id)
         if format_name == "txt" and (any(named) or self.columns is not None):
-            raise InputError("A txt file has no columns, each line is a record: leave out the options that name some.")
+            raise InputError(
+                "A txt file has no columns, each line is a record: leave out the options that name columns."
+            )
         columns = list(dict.fromkeys(self.column or ["text"]))
         if self.record_id in columns:
             raise InputError(
@@ -115,11 +117,12 @@ def open_release_files(
         InputError: a file that cannot be read or written, or options at odds with each other.
     """
     from deniable.text.table_release import ReleaseFiles
+    from deniable.text.tables import check_head
 
     if output.certificate == PIPE:
         raise InputError("The certificate must be a file: name one with --certificate FILE.")
     if output.certificate is None and output.output == PIPE:
-        raise InputError("With --output - the certificate needs a place: name one with --certificate FILE.")
+        raise InputError("With --output - the certificate needs its own file: name one with --certificate FILE.")
     format_name = resolve_format(source, output.output, table.format)
     layout = columns.build_layout(source, format_name, table, replace_empty=replace_empty)
     files = ReleaseFiles(
@@ -135,6 +138,7 @@ def open_release_files(
     )
     check_input_file(source)
     files.check_paths()
+    check_head(source, layout, format_name)
     if output.output == PIPE:
         note_stdout()
     return files

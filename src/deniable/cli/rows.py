@@ -48,11 +48,14 @@ class Roles:
         """Refuse one column for two purposes."""
         for (first, name), (second, other) in itertools.combinations(self.by_role().items(), 2):
             if name == other:
-                raise InputError(f"The column {name!r} cannot be {first} and {second} at once: name another.")
+                raise InputError(f"The column {name!r} cannot be both {first} and {second}: name another.")
 
     def by_role(self) -> dict[str, str]:
         """The names of the columns that are read, by what they are for: "texts", "labels", ..."""
-        names = {f"{field.name}s".replace("_", " "): getattr(self, field.name) for field in dataclasses.fields(self)}
+        names = {
+            "people" if field.name == "person" else f"{field.name}s".replace("_", " "): getattr(self, field.name)
+            for field in dataclasses.fields(self)
+        }
         return {role: name for role, name in names.items() if name is not None}
 
 
@@ -166,7 +169,7 @@ class Rows:
         if classes is not None:
             known = {None, *classes}
             foreign = self._find(self.labels, lambda label: label not in known)
-            reasons[f"whose label in {roles.label!r} is none of the classes ({format_names(classes)})"] = foreign
+            reasons[f"whose label in {roles.label!r} is not one of the classes ({format_names(classes)})"] = foreign
         if roles.person is not None:
             nobody = self._find(self.columns[roles.person], lambda person: person is None)
             reasons[f"without a person, a text or a whole number below 2^53, in {roles.person!r}"] = nobody
@@ -228,8 +231,8 @@ def read_table(
     format_name = table_format.format or detect_table_format(source)
     if format_name == "txt" and roles != Roles():
         raise InputError(
-            "A txt file has no columns, each line is a text: leave out the options that name some, or give a csv, tsv, "
-            f"jsonl or parquet with the columns {', '.join(map(repr, roles.by_role().values()))}."
+            "A txt file has no columns, each line is a text: leave out the options that name columns, or give a csv, "
+            f"tsv, jsonl or parquet with the columns {', '.join(map(repr, roles.by_role().values()))}."
         )
     names = [name for name in (roles.text, roles.label, roles.premise, roles.author, *further) if name is not None]
     layout = dataclasses.replace(

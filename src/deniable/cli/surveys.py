@@ -8,10 +8,9 @@ from collections.abc import Sequence
 from pathlib import Path, PurePath
 from typing import TYPE_CHECKING
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.progress import show_passes
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 from deniable.core.numbers import format_exact, format_upper, format_upper_percent
@@ -21,6 +20,7 @@ if TYPE_CHECKING:
     from deniable.measure.intervals import Estimate
     from deniable.space import Space
     from deniable.survey.results import Result, Survey
+    from deniable.survey.summary import TableRelease
     from deniable.words.prior import Prior
 
 _TEXT_WIDTH = 110
@@ -48,7 +48,7 @@ class ReaderChoice:
 
     Attributes:
         attacker_model: model that attackers read words in context with; smollm2, a .gguf file or a folder.
-        watch: file of words, one a line; how often they are guessed is counted by itself.
+        watch: file of words, one per line; how often they are guessed is counted separately.
 
     Raises:
         InputError: words without a model.
@@ -74,7 +74,7 @@ class ReaderChoice:
             return frozenset()
         words = read_class_words(self.watch)
         if not words:
-            raise InputError(f"The list of words {str(self.watch)!r} is empty: give one word a line, or no --watch.")
+            raise InputError(f"The list of words {str(self.watch)!r} is empty: give one word per line, or no --watch.")
         return words
 
     def build(self, space: "Space", prior: "Prior") -> "Reader | None":
@@ -97,7 +97,7 @@ class PageOptions:
     """Output.
 
     Attributes:
-        output: HTML page to write; its figures go next to it, as .json.
+        output: HTML page to write; its figures go next to it, as .json, and a page to sign, as .summary.html.
         force: overwrite existing output files.
 
     Raises:
@@ -114,8 +114,9 @@ class PageOptions:
 
     @property
     def files(self) -> list[str]:
-        """The page and its figures."""
-        return [self.output, str(PurePath(self.output).with_suffix(".json"))]
+        """The page, its figures, and the summary to sign."""
+        path = PurePath(self.output)
+        return [self.output, str(path.with_suffix(".json")), str(path.with_suffix(".summary.html"))]
 
     def check(self, *inputs: object) -> None:
         """Refuse, before anything is measured, outputs that exist or that are inputs, and missing libraries.
@@ -129,19 +130,25 @@ class PageOptions:
         make_environment(is_html=True)
         check_outputs(self.files, list(map(str, filter(None, inputs))), force=self.force)
 
-    def write(self, survey: "Survey", command: str, next_command: str = "") -> None:
-        """Write page and figures, both or neither, which nobody but their owner can open; and print what they say.
+    def write(self, survey: "Survey", release: "TableRelease", command: str, next_command: str = "") -> None:
+        """Write page, figures and summary, all or none, which only their owner can open; and print what they say.
 
         Args:
             survey: the results.
+            release: what would leave beside the new texts.
             command: the command line that measured them.
             next_command: the command that makes the recommended release; empty for none.
         """
         from deniable.core.files import open_outputs
         from deniable.survey.page import format_advice, render_page
+        from deniable.survey.summary import render_summary
 
         figures = {**survey.to_dict(), "command": command, "next_command": next_command}
-        contents = render_page(survey, command, next_command), json.dumps(figures, indent=1, allow_nan=False) + "\n"
+        contents = (
+            render_page(survey, command, next_command),
+            json.dumps(figures, indent=1, allow_nan=False) + "\n",
+            render_summary(survey, release),
+        )
         with open_outputs(*self.files, force=self.force, owner_only=self.files) as streams:
             for stream, content in zip(streams, contents, strict=True):
                 stream.write(content.encode("utf-8", "backslashreplace"))
@@ -160,9 +167,9 @@ class PageOptions:
             *_format_entities(survey),
             *(f"not possible: {name}: {reason}" for name, reason in survey.failures.items()),
         ):
-            typer.echo(text)
-        page, json_file = self.files
-        typer.echo(f"page: {page} (holds original private text: for you only); figures: {json_file}")
+            say(text)
+        page, json_file, summary = self.files
+        say(f"page: {page} (holds original private text: for you only); figures: {json_file}; to sign: {summary}")
 
 
 def parse_epsilons(text: str) -> list[float]:
@@ -204,7 +211,7 @@ def _format_results(survey: "Survey") -> list[str]:
         rows.append([*row, "-" if one.seconds is None else f"{one.seconds:.1f}"])
     if survey.originals.utility is not None:
         scores = survey.originals.utility.accuracy, survey.originals.utility.balanced_accuracy
-        blind = ["0.500", *(f"{100 * score.blind:.1f} %" for score in scores)]
+        blind = ["0.500", *(f"{100 * score.blind:.1f}%" for score in scores)]
         rows.append(["blind guess", *["-"] * 5, *blind, *["-"] * (2 + has_authors)])
     return _align(rows)
 
@@ -276,8 +283,8 @@ def _format_entities(survey: "Survey") -> list[str]:
     return [
         "",
         (
-            f"who is still named: {total.words:,} labelled words ({total.spans:,} spans) in {total.texts:,} texts, "
-            f"{total.unknown:,} of them not in the vocabulary; share that comes out"
+            f"labelled names: {total.words:,} words ({total.spans:,} spans) in {total.texts:,} texts, "
+            f"{total.unknown:,} of the words not in the vocabulary; share that survives"
         ),
         *_align(rows),
         *[more] * (len(kinds) > len(shown_kinds) > 0),

@@ -26,13 +26,15 @@ class TableOptions:
     """Table format.
 
     Attributes:
-        format: format of the table.
+        format: csv, tsv, jsonl, parquet or txt.
         delimiter: field delimiter of csv and tsv files.
-        encoding: character encoding of everything but parquet.
-        quoting: quotes of csv and tsv files; none are ordinary characters.
+        encoding: character encoding, except of parquet.
+        quoting: quotes in csv and tsv files; with none they are ordinary characters.
     """
 
-    format: TableFormatName | None = dataclasses.field(default=None, metadata=option(show_default="by its name"))
+    format: TableFormatName | None = dataclasses.field(
+        default=None, metadata=option(metavar="FORMAT", show_default="by its name")
+    )
     delimiter: str | None = dataclasses.field(
         default=None, metadata=option(metavar="CHARACTER", show_default="comma; tab for tsv")
     )

@@ -27,7 +27,7 @@ def parse_list(option: str, text: str, *, skip_spaces: bool = False) -> tuple[st
         rows = list(csv.reader(io.StringIO(text, newline=""), strict=True, skipinitialspace=skip_spaces))
     except csv.Error as error:
         raise InputError(
-            f"{option} {shorten_text(repr(text))} is no list such as a,b: {error}. Quote a name as in a csv."
+            f"{option} {shorten_text(repr(text))} is not a list such as a,b: {error}. Quote a name as in a csv."
         ) from None
     if len(rows) > 1:
         raise InputError(

@@ -227,7 +227,7 @@ def parse_strict_json(content: bytes, limits: JsonLimits) -> Any:  # noqa: ANN40
     except RecursionError:
         is_too_deep = True
     if is_too_deep:
-        raise ValueError(f"holds values more than {limits.depth} deep in each other")
+        raise ValueError(f"holds values nested more than {limits.depth} deep")
     return value
 
 
@@ -237,9 +237,7 @@ def _build_object(members: list[tuple[str, Any]], name_length: int) -> dict[str,
         raise ValueError(f"has a field whose name is longer than {name_length} characters")
     if len(fields) < len(members):
         repeated_name = Counter(name for name, _ in members).most_common(1)[0][0]
-        raise ValueError(
-            f"has the field {shorten_text(repr(repeated_name))} twice, about which programs would disagree"
-        )
+        raise ValueError(f"has the field {shorten_text(repr(repeated_name))} twice, which programs read differently")
     return fields
 
 

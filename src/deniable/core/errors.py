@@ -27,7 +27,7 @@ class InputError(DeniableError, ValueError):
 
 
 class BudgetExceeded(DeniableError):  # noqa: N818 - it says what happened, as `NotTractable` does
-    """What some rows would spend does not fit into the budget of their persons; nothing was charged.
+    """What some rows would spend does not fit into the budget of their people; nothing was charged.
 
     Attributes:
         rows: their numbers in the batch, from 0 on, ascending.

@@ -180,7 +180,7 @@ def check_outputs(
         intermediates: files that the run keeps until it is done, which may exist.
 
     Raises:
-        InputError: an output exists and ``force`` is not set, is no regular file, its folder is missing or cannot be
+        InputError: an output exists and ``force`` is not set, is not a regular file, its folder is missing or cannot be
             written, two outputs are one file, or an output is read.
     """
     label_of_output: dict[object, str] = {}
@@ -190,7 +190,7 @@ def check_outputs(
             _check_output(path, force=force)
         label, identity = "standard output" if path == PIPE else repr(path), _identify_file(path, sys.stdout)
         if identity in label_of_output:
-            raise InputError(f"The outputs {label_of_output[identity]} and {label} are one file: name another.")
+            raise InputError(f"The outputs {label_of_output[identity]} and {label} are the same file: name another.")
         if identity is not None:
             label_of_output[identity] = label
         written_paths[Path(os.path.realpath(path))] = label
@@ -238,11 +238,11 @@ def _check_output(path: str, *, force: bool) -> Path:
     if target.is_dir():
         raise InputError(f"The output {path!r} is a folder: give the path of a file.")
     if target.exists() and not target.is_file():
-        raise InputError(f"The output {path!r} is no regular file: give the path of a file, or - for a pipe.")
+        raise InputError(f"The output {path!r} is not a regular file: give the path of a file, or - for a pipe.")
     if not target.parent.is_dir():
         raise InputError(f"The folder of the output {path!r} does not exist: create {str(target.parent)!r} first.")
     if target.exists() and not force:
         raise make_existence_error(path)
     if not os.access(target.parent, os.W_OK):
-        raise InputError(f"The folder of the output {path!r} cannot be written: choose another one.")
+        raise InputError(f"The folder of the output {path!r} cannot be written: choose another folder.")
     return target

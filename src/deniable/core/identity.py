@@ -76,8 +76,8 @@ def make_identity(cell: object, float_bits: int = DOUBLE_BITS) -> str | None:
     is_short = isinstance(cell, (float, np.floating, Decimal, bool, np.bool_))
     shown = f"{cell}" if is_short else f"one {type(cell).__name__}"
     raise InputError(
-        f"Persons and records are named by texts or whole numbers, in floats below 2^{float_bits}. Got {shown}: write "
-        "the column as texts, where its values are still exact."
+        f"The id of a person or record must be a text or a whole number, as a float below 2^{float_bits}. Got {shown}: "
+        "write the column as text, from values that are still exact."
     )
 
 

@@ -74,7 +74,7 @@ def as_percent(share: float) -> decimal.Decimal:
 
 def format_upper_percent(share: float) -> str:
     """Return the least percentage of one decimal that is at least a share, which may round to a little more than 1."""
-    return f"{format_upper(as_percent(min(share, 1.0)), decimals=1)} %"
+    return f"{format_upper(as_percent(min(share, 1.0)), decimals=1)}%"
 
 
 def round_up(value: float, digits: int) -> float:

@@ -55,7 +55,7 @@ class SignatureCheck:
     note: str
 
 
-UNSIGNED = SignatureCheck("unsigned", "who wrote it cannot be told")
+UNSIGNED = SignatureCheck("unsigned", "the author cannot be verified")
 NOT_CHECKED = SignatureCheck("not checked", "there is a signature: give the owner's public key to check it")
 
 
@@ -237,7 +237,8 @@ def check_signature(
     role = next((role for role, known in files.items() if known == digest), None)
     if role is None:
         return SignatureCheck(
-            "invalid", "the key signed this certificate, but for another table than the one given, or it was changed"
+            "invalid",
+            "the key signed this certificate with a different table: this one was changed, or is of another release",
         )
     return SignatureCheck("valid", f"the key signed this certificate and this {role}; neither was changed")
 

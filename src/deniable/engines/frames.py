@@ -166,8 +166,8 @@ def _list_levels(df: Any, layout: TableLayout) -> Iterator[tuple[str, Any]]:  # 
     for place, name in enumerate([] if is_numbered else df.index.names):
         if name in layout.columns:
             raise InputError(
-                f"A level of the index of the DataFrame is called {name!r}, like a column of texts, and would come out "
-                "as it is: make it a column with df.reset_index(), drop it, or rename it."
+                f"A level of the index of the DataFrame is called {name!r}, like a column of texts, and would be "
+                "released unchanged: make it a column with df.reset_index(), drop it, or rename it."
             )
         is_unnamed = name is None or name in df.columns
         yield "the index" if is_unnamed else str(name), df.index.get_level_values(place)

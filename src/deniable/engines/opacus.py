@@ -21,7 +21,7 @@ class OpacusWatch:
         optimizer: the second value of ``PrivacyEngine.make_private``.
 
     Raises:
-        InputError: it is no optimizer of Opacus.
+        InputError: it is not an optimizer of Opacus.
     """
 
     def __init__(self, optimizer: Any) -> None:  # noqa: ANN401 - of a package that need not be installed

@@ -41,7 +41,7 @@ TableT = TypeVar("TableT", bound=HasShape)
 class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Privatizes texts word by word, under the mechanism's guarantee: `Release` as a transformer.
 
-    Texts come out in the container that they came in: a list, an array, a series or a data frame of one column, of
+    Texts are returned in the container that they came in: a list, an array, a series or a data frame of one column, of
     pandas or polars. Index, names and nulls stay; a category becomes plain text, since its list of categories would
     show the private texts.
 
@@ -140,7 +140,7 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         return True
 
     def get_feature_names_out(self, input_features: Sequence[str] | None = None) -> npt.NDArray[np.object_]:
-        """Return the name of the one column that comes out: that of the column fitted on, else ``text``.
+        """Return the name of the one column that is returned: that of the column fitted on, else ``text``.
 
         Args:
             input_features: name of the one column that goes in.
@@ -175,7 +175,8 @@ class TextPrivatizer(TransformerMixin, BaseEstimator):  # type: ignore[misc]
                 numbers 0, 1, ...
 
         Raises:
-            InputError: an entry is no text; there are several columns; ids are missing, repeated or of another number.
+            InputError: an entry is not a text; there are several columns; or ids are missing, repeated or of another
+                number.
         """
         if isinstance(X, str):
             raise InputError("transform takes a list of texts. Got one str: put it into a list.")

@@ -119,13 +119,13 @@ class TallyFolder:
             self.path.mkdir(mode=0o700, exist_ok=True)
         except OSError as error:
             raise InputError(
-                f"The folder of tallies {str(self.path)!r} cannot be made: {error.strerror}. Name another one."
+                f"The folder of tallies {str(self.path)!r} cannot be made: {error.strerror}. Name another folder."
             ) from None
         _check_owner_only(self.path)
         is_new = _write_once(self.path / _RUN_FILE, json.dumps(run))
         if not is_new and not _is_same_run(_read_file(self.path / _RUN_FILE, dict), run):
             raise InputError(
-                f"The folder of tallies {str(self.path)!r} is that of another run: name a new folder for each."
+                f"The folder of tallies {str(self.path)!r} belongs to another run: name a new folder for each."
             )
 
     def commit(self, records: RecordSet, tally: Tally) -> None:
@@ -142,7 +142,7 @@ class TallyFolder:
             return
         if not (self.path / _RUN_FILE).is_file():
             raise InputError(
-                f"The folder of tallies {str(self.path)!r} is not there for a worker: name one on a file system that "
+                f"The folder of tallies {str(self.path)!r} cannot be seen by a worker: name one on a file system that "
                 "all workers share."
             )
         path = self.path / f"task-{records.digest:x}.json"
@@ -205,7 +205,7 @@ def make_certificate(
     description, copied = _read_file(_find_run(Path(folder)), _decode_run)
     if description != _describe_release(release):
         raise InputError(
-            f"The folder of tallies {str(folder)!r} is that of another release: give the one that the run was given."
+            f"The folder of tallies {str(folder)!r} belongs to another release: give the one that the run was given."
         )
     tally = merge_tallies(folder)
     return Certificate.of(release, tally, chosen_from_data=chosen_from_data, prior=prior, copied=copied)
@@ -255,7 +255,7 @@ def _decode_run(run: dict[str, Any]) -> tuple[dict[str, str], CopiedContent]:
 def _find_run(folder: Path) -> Path:
     """Return the file of a folder that describes its run."""
     if not (folder / _RUN_FILE).is_file():
-        raise InputError(f"{str(folder)!r} is no folder of tallies: give the one that the run was given.")
+        raise InputError(f"{str(folder)!r} is not a folder of tallies: give the one that the run was given.")
     _check_owner_only(folder)
     return folder / _RUN_FILE
 

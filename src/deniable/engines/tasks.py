@@ -77,13 +77,13 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
     if release.ledger is not None:
         raise InputError(
             f"{host} takes no release with a ledger: write the table with deniable privatize --ledger, or pass "
-            "texts and persons to Release.batch."
+            "persons=... along with the texts to Release.batch."
         )
     if release.key is None and not fresh:
         raise InputError(
             f"{host} may run a task twice, and without a key each run draws new noise for the same text, which spends "
-            'epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or where the function takes that '
-            "allow it with fresh=True."
+            'epsilon again: give the Release a key, key="env:NAME" or "file:PATH", or allow it with fresh=True, '
+            "if the function takes that."
         )
     if release.key is not None and fresh:
         raise InputError(
@@ -95,8 +95,8 @@ def check_repeatable(host: str, release: Release, *, has_ids: bool, fresh: bool,
         )
     if is_pickled and isinstance(release.key, SecretBytes):
         raise InputError(
-            f"{host} sends the release to other processes, and a key held as bytes cannot travel: keep it where every "
-            'worker reads it, key="env:NAME" or "file:PATH".'
+            f"{host} sends the release to other processes, and a key held as bytes cannot be sent: keep it where every "
+            'worker can read it, key="env:NAME" or "file:PATH".'
         )
 
 
@@ -128,8 +128,8 @@ def check_schema(layout: TableLayout, schema: pa.Schema) -> None:
     kind = None if layout.id_column is None else schema.field(layout.id_column).type
     if kind is not None and not _is_identity_type(kind):  # what else there is may be written in several ways
         raise InputError(
-            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: ids are texts or whole numbers, so "
-            "convert it to strings."
+            f"The id column {layout.id_column!r} of {layout.name} holds {kind}: an id must be a text or a whole "
+            "number, so convert it to strings."
         )
 
 

@@ -120,7 +120,7 @@ def check_branches(model: LanguageModel) -> None:
     wanted = np.nan if logs is None else sum(float(row[token]) for row, token in zip(logs, branch.tokens, strict=True))
     if logs is None or not abs(found - wanted) <= _TOLERANCE * len(branch.tokens) * float(logs.std()):
         raise InputError(
-            f"The model {model.card.name!r} takes no masks of attention, which reading words in context needs: take "
+            f"The model {model.card.name!r} takes no attention masks, which are needed to read words in context: take "
             "one of the Llama family, such as smollm2."
         )
 

@@ -109,7 +109,7 @@ def open_header(path: Path) -> Any:  # noqa: ANN401 - gguf has no types
 
     def read(self: Any, offset: Any, dtype: Any, count: Any = 1, override_order: Any = None) -> Any:  # noqa: ANN401
         if int(offset) + np.dtype(dtype).itemsize * int(count) > len(self.data):
-            raise ValueError("the file ends before what it says it holds")
+            raise ValueError("the file is shorter than its header says")
         if next(numbers) > _MAX_VALUES:
             raise ValueError(f"its header has more than {_MAX_VALUES:,} values")
         return reader._get(self, offset, dtype, count, override_order)  # noqa: SLF001 - the one place where it reads

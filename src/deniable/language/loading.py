@@ -102,7 +102,7 @@ def check_reading(network: Any) -> None:  # noqa: ANN401 - of transformers
     with torch.inference_mode():
         plain = network(input_ids=rows).logits.float()
         if not bool(torch.isfinite(plain).all()):
-            raise ValueError("its logits are no finite numbers")
+            raise ValueError("its logits are not all finite numbers")
         padded = torch.nn.functional.pad(rows[:1, :-1], (2, 0), value=first)
         mask = torch.ones(1, padded.shape[1] + 1, dtype=torch.long, device=network.device)
         mask[:, :2] = 0
@@ -119,9 +119,9 @@ def check_reading(network: Any) -> None:  # noqa: ANN401 - of transformers
             ).logits.float()
     spread = float(plain.std())
     if not float((plain[0, :-1] - plain[1, :-1]).abs().mean()) <= _MAX_LEAK * spread:
-        raise ValueError("it does not read from left to right: what it expects of a token depends on later ones")
+        raise ValueError("it does not read from left to right: its probabilities of a token depend on later ones")
     if not float((plain[0, -1] - step[0, -1]).abs().mean()) <= _MAX_SHIFT * spread:  # nan too
-        raise ValueError("it reads otherwise after padding, or one token after another, than a text as a whole")
+        raise ValueError("its probabilities change with padding, or when it reads a text token by token")
 
 
 def open_cache(network: Any) -> dict[str, Any]:  # noqa: ANN401 - of transformers

@@ -153,7 +153,7 @@ class LanguageModel:
         return tokens
 
     def encode_inside(self, texts: Sequence[str]) -> list[list[int]]:
-        """The tokens of each text within another one: some tokenizers put a space where a text begins."""
+        """The tokens of each text inside another text: some tokenizers put a space where a text begins."""
         plain = self.encode(texts)
         first, (letter, both) = self.encode([_LINE_END])[0], self.encode([_LETTER, _LINE_END + _LETTER])
         if both[-len(letter) :] == letter:
@@ -198,7 +198,7 @@ class LanguageModel:
             raise InputError(f"The prompt is empty, or has a token that {self.card.name} does not know: give another.")
         if len(tokens) >= self.card.context:
             raise InputError(
-                f"The prompt has {len(tokens):,} tokens, and {self.card.name} reads {self.card.context:,} at most: "
+                f"The prompt has {len(tokens):,} tokens, but {self.card.name} reads {self.card.context:,} at most: "
                 "shorten it."
             )
         return tokens
@@ -264,7 +264,7 @@ def _check_device(device: str) -> None:
         torch.empty(0, device=device)
     except (AssertionError, NotImplementedError, RuntimeError) as error:
         reason = shorten_text(str(error)).removesuffix(".")
-        raise InputError(f"The device {device!r} cannot be used: {reason}. Give another one, such as cpu.") from None
+        raise InputError(f"The device {device!r} cannot be used: {reason}. Give another device, such as cpu.") from None
 
 
 def _check_vocabulary(tokenizer: Any, vocabulary: int) -> None:  # noqa: ANN401 - of transformers

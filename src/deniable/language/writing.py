@@ -87,7 +87,7 @@ def check_length(model: LanguageModel, width: int, options: WritingOptions) -> N
     """
     if width + options.max_tokens > model.card.context:
         raise InputError(
-            f"Prompt and text have up to {width + options.max_tokens:,} tokens, and {model.card.name} reads "
+            f"Prompt and text have up to {width + options.max_tokens:,} tokens, but {model.card.name} reads "
             f"{model.card.context:,}: shorten the prompt or the texts (max_tokens of dn.WritingOptions), or give "
             "another model."
         )

@@ -171,7 +171,7 @@ class LedgerKeys:
         """
         identity = make_identity(name)
         if identity is None:
-            raise InputError("A ledger counts what persons spend. Got a blank name: give one, or leave it out.")
+            raise InputError("A ledger counts what people spend. Got a blank name: give one, or leave it out.")
         data = identity.encode("utf-8", "surrogatepass")
         return hashlib.blake2b(data, key=self._persons, digest_size=HASH_BYTES).digest()
 

@@ -39,15 +39,15 @@ from deniable.ledger.store import (
 class Ledger:
     """Where a ledger is, and where its key is kept: small, and picklable like a `deniable.text.release.Release`.
 
-    The key names persons and cells in the database, and noise follows from it. Whoever has both learns who had texts
-    released and how many, and can undo the noise; whoever has the database alone learns numbers.
+    The key gives people and cells their names in the database, and seeds the noise. Whoever has both learns who had
+    texts released and how many, and can undo the noise; whoever has only the database learns numbers.
 
     Relative paths are those of the folder in which a process is when it makes the object, wherever it goes later.
 
     Args:
         location: path of a file that ``deniable ledger create`` wrote, or the address of a PostgreSQL database,
             ``postgresql://user@host/database``.
-        key: ``"file:PATH"``, ``"env:NAME"``, or 32 bytes; None for the file that was written beside the ledger, its
+        key: ``"file:PATH"``, ``"env:NAME"``, or 32 bytes; None for the file that was written next to the ledger, its
             name with ``.key`` at its end.
 
     Raises:
@@ -212,7 +212,7 @@ def create_ledger(
 
     Args:
         location: see `Ledger`.
-        budget: epsilon that each account of a person has.
+        budget: the most that each account of a person may spend.
         delta: of the approximate account; None for no such account.
         unit: whose spending is counted, such as ``person``.
         secret: 32 bytes, the ledger's key, of which the ledger keeps a check only.

@@ -261,8 +261,8 @@ def explain_errors(shown: str, errors: tuple[type[Exception], ...], consequence:
         raise InputError(f"The ledger {shown} cannot be used: {reason}. {consequence}".rstrip()) from None
     except (ValueError, TypeError, LookupError):
         raise InputError(
-            f"The ledger {shown} is damaged: what is written in it cannot be read. Restore a copy, which forgets what "
-            "was charged since."
+            f"The ledger {shown} is damaged: its content cannot be read. Restore a copy; charges made after it "
+            "are lost."
         ) from None
 
 

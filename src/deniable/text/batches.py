@@ -131,7 +131,7 @@ class Tally:
 
     Attributes:
         records: number of records.
-        words: number of words of the released texts, but for "[unknown]".
+        words: number of words of the released texts, except "[unknown]".
         lengths: how many records have so many of these words.
         changed: words that differ from the private ones.
         unknown: words that the vocabulary lacks.
@@ -156,7 +156,7 @@ class Tally:
         Args:
             lengths: words of each record, which may have several texts or none.
             batch: what became of the texts.
-            missing: number of nulls beside them.
+            missing: number of nulls besides them.
         """
         return cls(
             len(lengths),
@@ -178,7 +178,7 @@ class Tally:
         share = 100 * self.changed / max(self.words, 1)
         missing = f"{self.missing:,} without a text, " if self.missing else ""
         counts = (
-            f"for you only   {missing}{self.changed:,} words changed ({share:.1f} %), {self.unknown:,} not in the "
+            f"for you only   {missing}{self.changed:,} words changed ({share:.1f}%), {self.unknown:,} not in the "
             "vocabulary; these figures depend on the private text: do not publish them"
         )
         return "\n".join([counts, *(f"warning (for you only): {remark}" for remark in self.remarks)])

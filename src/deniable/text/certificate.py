@@ -44,7 +44,8 @@ from deniable.words.laws import RingLaw
 from deniable.words.outcomes import NOT_KNOWN
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/8"
+CERTIFICATE_SCHEMA = "deniable-certificate/9"
+PUBLIC_VECTORS = "public texts only: texts that vectors or lists of near words were made from are not protected"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
 
@@ -68,10 +69,10 @@ class Certificate(ReleaseCertificate):
         attacker: for how many words the best guess from one output word is right, and the public prior under which it
             is.
         bands: how often it is right about frequent and about rare words.
-        most_exposed: which word comes out unchanged most often.
+        most_exposed: which word stays unchanged most often.
         space: source, words, metric, hidden classes (number of words of each) and fingerprint of the
-            vocabulary.
-        release: the options, and the fingerprint of everything that an output is a function of beside text, id
+            vocabulary, and what its vectors were made from.
+        release: the options, and the fingerprint of everything that an output is a function of besides text, id
             and key.
         words: number of words of the released texts.
         expected_kept: share of words that stay as they are, and the public prior under which they do.
@@ -106,7 +107,7 @@ class Certificate(ReleaseCertificate):
             release: how the texts were released.
             tally: the sum of what its batches counted, of which only `records`, `words` and `lengths` are used.
             chosen_from_data: whether epsilon was chosen by looking at the private texts.
-            prior: public word frequencies under which the attacker's success is told; None for Zipf's law by the
+            prior: public word frequencies under which the attacker's success is given; None for Zipf's law by the
                 space's ranks.
             copied: what went with the texts unchanged: names of columns, or also what a file says about itself.
             drops_rows: whether rows were left out that the budget of the release's ledger does not cover.
@@ -140,6 +141,7 @@ class Certificate(ReleaseCertificate):
                 "metric": space.metric_name,
                 "hidden": {hidden.name: len(hidden.members) for hidden in space.hidden_classes},
                 "fingerprint": space.fingerprint,
+                "vectors": describe_vectors(space),
             },
             release={
                 "unknown": release.unknown,
@@ -182,11 +184,28 @@ class Certificate(ReleaseCertificate):
         hidden = describe_hidden_classes(self.space["hidden"])
         return (
             *([Fact("hidden", hidden)] if hidden else []),
+            Fact("vectors", self.space["vectors"]["made_from"]),
             Fact("expected kept", self.expected_kept),
             Fact("attacker", [self.attacker, self.bands]),
             Fact("most exposed", self.most_exposed),
             *([Fact("whole records", record_lines)] if record_lines else []),
         )
+
+
+def describe_vectors(space: Space) -> dict[str, Any]:
+    """Return what the vectors, or lists of near words, of a space were made from, and the guarantee of these texts.
+
+    Where to words are drawn depends on all vectors, so that the guarantee of words says nothing of the texts that
+    vectors learned from.
+    """
+    if space.guarantee is None:
+        return {"made_from": PUBLIC_VECTORS, "guarantee": None}
+    guarantee = space.guarantee
+    promise = f"({format_exact(guarantee.epsilon)}, {format_exact(guarantee.delta)})-DP, unit {guarantee.unit}"
+    return {
+        "made_from": f"private texts too: {promise}, {guarantee.status}, in addition to the guarantee of words",
+        "guarantee": guarantee.to_dict(),
+    }
 
 
 def describe_hidden_classes(sizes: dict[str, int]) -> str:
@@ -198,7 +217,7 @@ def describe_hidden_classes(sizes: dict[str, int]) -> str:
     if not sizes:
         return ""
     classes = ", ".join(f"{name} ({size:,} word{'s' * (size != 1)})" for name, size in sizes.items())
-    return f"{classes}; any two words of a class: epsilon 0, their capitals aside"
+    return f"{classes}; which word of its class it was is not revealed at all (epsilon 0), except by copied capitals"
 
 
 def format_total_loss(entry: dict[str, Any]) -> str:
@@ -267,7 +286,7 @@ def describe_figures(mechanism: WordMechanism, prior: Prior | None = None) -> di
         )
     kept = mechanism.expected_kept_share(public_prior)
     blind = public_prior.blind_success  # what everybody knows without the release is no promise
-    guessed = f"at least {format_lower(as_percent(max(kept.value, blind)), decimals=1)} %"
+    guessed = f"at least {format_lower(as_percent(max(kept.value, blind)), decimals=1)}%"
     bands, most_exposed = f"by frequency: {NOT_KNOWN}", NOT_KNOWN
     if mechanism.law.is_tabulated:
         outcomes = mechanism.outcomes(public_prior)
@@ -276,7 +295,7 @@ def describe_figures(mechanism: WordMechanism, prior: Prior | None = None) -> di
     return {
         "expected_kept": f"{kept} of words, if words follow {public_prior.name}",
         "attacker": f"the best guess from one output word is right for {guessed} of words, if words follow "
-        f"{public_prior.name} (without any output: {100 * blind:.1f} %; by reading words in context: more)",
+        f"{public_prior.name} ({100 * blind:.1f}% without any output; more for attackers who read words in context)",
         "bands": bands,
         "most_exposed": most_exposed,
     }
@@ -317,11 +336,11 @@ def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
     condition = "" if is_proved(status) else f"if the guarantee holds, which is {status}: "
     list_pairs = _list_vector_pairs if mechanism.space.graph is None else _list_step_pairs
     lines = [
-        f"{condition}one output word changes anyone's odds between {words} at most "
-        f"{format_odds(loss, format_upper)}-fold"
+        f"{condition}one output word can change anyone's odds between {words} by a factor of up to "
+        f"{format_odds(loss, format_upper)}"
         for words, loss in list_pairs(mechanism)
     ]
-    return [*lines, "over a text these add up: L words, L times the exponent at worst"]
+    return [*lines, "for a text of L words the factor is raised to the power of L at worst"]
 
 
 def _list_vector_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
@@ -371,9 +390,9 @@ def list_unprotected(unknown: str, case: str, kept_words: int, copied: CopiedCon
     if case == "copy":
         items.append("capital letters, copied from the private text")
     if unknown == "mask":
-        items.append("which words the vocabulary does not know, shown as [unknown]")
+        items.append("which words are not in the vocabulary, shown as [unknown]")
     if unknown == "drop":
-        items.append("that words the vocabulary does not know are absent")
+        items.append("that words outside the vocabulary are absent")
     if kept_words:
-        items.append(f"{kept_words} public words that pass through wherever they stand, with their capitals")
+        items.append(f"{kept_words} public words that pass through wherever they occur, with their capitals")
     return [*items, *list_copied(copied)]

@@ -47,7 +47,7 @@ _LEXER_CACHE_SIZE = 4
 
 @dataclasses.dataclass(frozen=True)
 class Release:
-    """How texts are released: the mechanism and every option that changes what comes out.
+    """How texts are released: the mechanism and every option that changes the output.
 
     A release is small, never changes, and can be sent to other processes: its pickle holds references to a space
     that came with the package or from a file, and to a key. Two releases are equal if their mechanisms are, over one
@@ -164,12 +164,12 @@ class Release:
             texts: any texts, in a list, an array, a series or a data frame of one column; None stays None, and other
                 nulls (NaN, pandas' NA) become None.
             ids: one public id for each text, unique; needed with a key or a ledger. By default the row numbers. Ids and
-                persons are texts or whole numbers, and 1, 1.0 and "1" are one; see `deniable.core.identity`.
-            persons: whose each text is, for a ledger alone.
+                identities are texts or whole numbers, and 1, 1.0 and "1" are one; see `deniable.core.identity`.
+            persons: whose each text is, only for a ledger.
             workers: threads; the result does not depend on them.
 
         Raises:
-            InputError: an entry is no text; ids or persons are missing or of another number; ids are repeated; or the
+            InputError: an entry is not a text; ids or people are missing or of another number; ids are repeated; or the
                 key or the ledger cannot be used.
             BudgetExceeded, PersonsMissing: the ledger's budget does not cover some of the texts, or some name no
                 person; ``rows`` say which. Nothing was charged.
@@ -300,7 +300,7 @@ class Release:
                 raise InputError("Persons are for a release with a ledger: leave them out, or give the ledger.")
             return [None] * len(texts)
         if persons is None:
-            raise InputError("A ledger counts what persons spend: pass the persons, one for each text.")
+            raise InputError("A ledger counts what people spend: pass `persons`, one for each text.")
         owners = read_identities("Persons", persons)
         if len(owners) != len(texts):
             raise InputError(f"There must be one person per text. Got {len(owners):,} for {len(texts):,}.")
@@ -311,8 +311,9 @@ class Release:
         pickled = vars(self).get("_pickled")
         if pickled is not None and self.fingerprint != pickled:
             raise InputError(
-                f"This process computes another law for {self.mechanism.name} than the one that made the release, so "
-                "that noise under its key would be drawn anew: use one version of deniable on processors of one kind."
+                f"This process computes different probabilities for {self.mechanism.name} than the one "
+                "that made the release, and would draw different noise under its key: use one version of deniable on "
+                "processors of one kind."
             )
 
     @property

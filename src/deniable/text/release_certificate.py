@@ -6,32 +6,28 @@ import json
 from collections.abc import Iterable, Mapping, Sequence
 from typing import Any
 
-from deniable.core.guarantees import encode_nonfinite_numbers
+from deniable.core.guarantees import SHOWN_SHARE, encode_nonfinite_numbers
 from deniable.core.numbers import as_percent, format_beside, format_exact, format_lower, format_upper
 from deniable.core.report import Fact, Report, Section
 from deniable.text.escapes import Escapes
 from deniable.text.tables.layout import CopiedContent
 
-_SHOWN_SHARE = 0.01
-"""Share of an epsilon from which on it is said to be unused."""
 _MAX_LISTED_COLUMNS = 20
 """Columns that are named."""
 NOTHING_COPIED = CopiedContent()
-COLUMNS_LEFT_OUT = (
-    "columns were left out: every column of the private table that is not in the released one is wholly absent"
-)
-COPIED_TEXTS = "columns copied unchanged that look like texts, with whatever they say of people"
+COLUMNS_LEFT_OUT = "columns were left out: those of the private table that are not in the released one are absent"
+COPIED_TEXTS = "columns copied unchanged that look like texts, with everything they say about people"
 COPIED_IDENTIFIERS = "columns copied unchanged that look like identifiers, by which rows can be linked to people"
 COPIED_COLUMNS, COPIED_METADATA = "the columns copied unchanged", "what the file says about itself, copied unchanged"
 LEDGER_STEP = (
-    "what is released was charged to a ledger before its noise was drawn; what the ledger refuses depends on what was "
-    "spent and on whether the very same was released before; it allows "
+    "what is released was charged to a ledger before its noise was drawn; what the ledger refuses depends on earlier "
+    "spending, and on whether exactly the same was released before; it allows "
 )
 """Followed by what it allows."""
-ROWS_NOT_COVERED = "rows are missing that the ledger's budget did not cover, or that name no person, if there were any"
+ROWS_NOT_COVERED = "rows over the ledger's budget, or without a person, may have been left out"
 CHOSEN_FROM_DATA = "from the private texts themselves: the guarantee does not cover the choice"
-CHOSEN_BY_OWNER = "by the owner, who did not declare that the private texts had a part in it"
-CHOICE_DISCLOSURE = "what the choice of epsilon, made from the private texts, shows of them"
+CHOSEN_BY_OWNER = "by the owner; not declared as depending on the private texts"
+CHOICE_DISCLOSURE = "what the choice of epsilon, which was made from the private texts, reveals about them"
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -131,7 +127,7 @@ def _format_bounds(verification: dict[str, Any]) -> str:
         return f"true epsilon from {lower} to {upper}"
     unused_share = 1 - upper_bound / claim
     unused = (
-        f", {format_lower(as_percent(unused_share), decimals=0)} % of it unused" if unused_share >= _SHOWN_SHARE else ""
+        f", {format_lower(as_percent(unused_share), decimals=0)}% of it unused" if unused_share >= SHOWN_SHARE else ""
     )
     return f"exact epsilon {format_beside(claim, upper_bound, format_upper)}{unused}"
 

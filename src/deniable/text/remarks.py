@@ -26,8 +26,8 @@ def describe_unknown_words(unknown: int, words: int, advice: str = OTHER_VECTORS
     """
     if unknown <= UNKNOWN_SHARE_LIMIT * words:
         return []
-    share = f"{100 * unknown / words:.1f} %"
-    return [f"{share} of the words are not in the vocabulary, and nothing tells one of them from another. {advice}"]
+    share = f"{100 * unknown / words:.1f}%"
+    return [f"{share} of the words are not in the vocabulary, and are all treated alike. {advice}"]
 
 
 def describe_markup(counts: MarkupCounts, *, can_decode: bool = True) -> list[str]:
@@ -53,4 +53,4 @@ def describe_markup(counts: MarkupCounts, *, can_decode: bool = True) -> list[st
 
 
 def _format_share(part: int, whole: int) -> str:
-    return f"{100 * part / whole:.1f} % of the texts ({part:,} of {whole:,})"
+    return f"{100 * part / whole:.1f}% of the texts ({part:,} of {whole:,})"

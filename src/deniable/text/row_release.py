@@ -135,7 +135,7 @@ class PersonTally:
             ]
         return [
             f"for you only   {line}"
-            for line in (*lines, "these figures on persons depend on the private table: do not publish them")
+            for line in (*lines, "these figures about people depend on the private table: do not publish them")
         ]
 
 

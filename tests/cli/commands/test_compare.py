@@ -59,17 +59,17 @@ def test_a_page(compare, place):
     given = "--max-recovery", "0.45", "--epsilons", "100", "--public", "public.csv", "--public-label", "kind"
     result = compare(*given)
     assert result.code == 0
-    assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
+    assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json", "r.summary.html"}
     assert {stat.S_IMODE((place / name).stat().st_mode) for name in ("r.html", "r.json")} == {0o600}
     page = (place / "r.html").read_text("utf-8")
     lines = result.text.splitlines()
     table = lines[lines.index("") + 1 :]
-    names = ["words", "classifier", "synthetic texts", "public texts alone", "originals", "blind guess"]
+    names = ["words", "classifier", "synthetic texts", "public texts only", "originals", "blind guess"]
     assert [re.split(r",|  ", line)[0] for line in table[1:7]] == names
     assert len({len(line) for line in table[:7]}) == 1
-    assert all(figure in page for line in table[1:6] for figure in re.findall(r"\d+\.\d %", line))
+    assert all(figure in page for line in table[1:6] for figure in re.findall(r"\d+\.\d%", line))
     assert any("rank" in line for line in table[7:])
-    assert "not possible: words, 22.5 % guessed" in result.text
+    assert "not possible: words, 22.5% guessed" in result.text
     assert "deniable compare t.csv --label kind" in page
 
 
@@ -115,7 +115,7 @@ def test_what_the_owner_hears(compare, place):
     assert figures["command"].startswith("deniable compare t.csv")
     assert figures["next_command"].startswith("deniable train ")
     assert "t.csv: 1 row without a label in 'kind' left out: row 3" in result.err
-    assert "50.0 % of the words are not in the vocabulary" in result.err
+    assert "50.0% of the words are not in the vocabulary" in result.err
 
 
 @pytest.fixture
@@ -181,3 +181,14 @@ def test_a_model_that_is_not_told_what_to_write(compare, call):  # noqa: ARG001 
         result = compare(*options)
         assert (result.code, len(result.err.splitlines())) == (2, 1)
         assert value in result.err
+
+
+def test_use_that_cannot_be_judged_ends_the_run_at_once(call, place, monkeypatch):
+    """Where the originals teach nothing of the label, one line says what to do, and no way to release them is tried."""
+    monkeypatch.setattr("deniable.survey.survey.survey_table", lambda *_, **__: pytest.fail("ways were tried"))
+    rows = [f"the food in london {'the ' * (row // 2)},{'ab'[row % 2]}" for row in range(40)]
+    (place / "t.csv").write_text("text,kind\n" + "".join(f"{row}\n" for row in rows))
+    result = call("compare", "t.csv", "--label", "kind", "--space", "space.npz", "--hide", "none", "-o", "r.html")
+    assert (result.code, result.out) == (2, b"")
+    assert "Usefulness cannot be judged by 'kind'" in result.err
+    assert not (place / "r.html").exists()

@@ -43,7 +43,12 @@ def test_an_exact_law(explain, make, metric, epsilon):
     assert f"stays as it is with probability {law['london']:.4f}" in result.text
     kept = sorted(law.values(), reverse=True)
     reach = next(count for count in range(1, 15) if sum(kept[:count]) >= 0.9)
-    assert f"{reach} words make up 90 % of the outputs" in result.text
+    assert f"{reach} words make up 90% of the outputs" in result.text
+    seen = sum(1 - (1 - share) ** 1000 for share in law.values())
+    line = (
+        f"deniability: in 1,000 draws it stays {1000 * law['london']:.1f} times (N_w), and {seen:.1f} different words"
+    )
+    assert line in result.text
 
 
 def test_a_word_of_a_hidden_class(explain, place):
@@ -51,7 +56,9 @@ def test_a_word_of_a_hidden_class(explain, place):
     (place / "pets.txt").write_text("dog\nunicorn\n")
     options = ("--hide", "pets.txt,numbers", "--mechanism", "tem")
     known, other = explain("Dog", *options), explain("UNICORN", *options)
-    assert known.text.startswith("'Dog' is hidden as one of pets, of which 1 may come out: epsilon 0 between any two\n")
+    assert known.text.startswith(
+        "'Dog' is hidden among the words of the class pets (1): any may replace it, with epsilon 0 between any two\n"
+    )
     assert explained(known.text) == explained(other.text)
     space = dn.Space.load("space.npz", hide=["numbers", "pets.txt"])
     law = dict(zip(space.words, dn.TEM(space, epsilon=2.0).probabilities("dog"), strict=True))
@@ -63,9 +70,9 @@ def test_public_counts(explain, place):
     (place / "counts.csv").write_text("food,3\nlondon,1\nzork,8\n")
     result = explain("london", "--mechanism", "tem", "--prior", "counts.csv")
     found = dn.recovery(dn.TEM(dn.Space.load("space.npz"), epsilon=2.0), {"food": 3, "london": 1})
-    (percent,) = re.findall(r"right for ([\d.]+) % of words, if words follow the counts of 'counts.csv'", result.text)
+    (percent,) = re.findall(r"right for ([\d.]+)% of words, if words follow the counts of 'counts.csv'", result.text)
     assert 0 <= float(percent) - 100 * found < 0.1
-    assert "without any output: 75.0 %" in result.text
+    assert "(75.0% without any output" in result.text
 
 
 def test_how_often_a_word_is_guessed(explain):
@@ -76,7 +83,7 @@ def test_how_often_a_word_is_guessed(explain):
     text = explain("food", "--mechanism", "tem").text
     (line,) = [line for line in text.splitlines() if line.startswith("'food', word ")]
     rank, own, band = re.fullmatch(
-        r"'food', word (\d+) by frequency, is guessed in (\S+) % .* in (\S+) % of .*", line
+        r"'food', word (\d+) by frequency, is guessed in (\S+)% .* in (\S+)% of .*", line
     ).groups()
     assert int(rank) == space.index_of("food") + 1
     for shown, share in ((own, shares.guessed[space.index_of("food")]), (band, outcomes.bands[0].guessed)):

@@ -96,7 +96,7 @@ def test_a_report(measure, place):
     before = {path.name for path in place.iterdir()}
     result = measure("--label", "kind", "--author", "who")
     assert result.code == 0
-    assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json"}
+    assert {path.name for path in place.iterdir()} - before == {"r.html", "r.json", "r.summary.html"}
     figures = read_figures(place)
     page = html.unescape((place / "r.html").read_text("utf-8"))
     advice, (head, low, high, original, blind, *rest) = split_at_blank(result.text.splitlines())
@@ -108,22 +108,23 @@ def test_a_report(measure, place):
         assert " proved " in row
         assert f"{one['membership']['original']['auc']['value']:.3f}" in row
         for name in ("accuracy", "balanced_accuracy"):
-            share = f"{100 * one['utility'][name]['private']['value']:.1f} %"
+            share = f"{100 * one['utility'][name]['private']['value']:.1f}%"
             assert share in row
             assert share in page
     assert original.startswith("originals")
-    assert blind.split()[-8:-2] == ["0.500", "50.0", "%", "50.0", "%", "-"]
+    assert blind.split()[-6:-2] == ["0.500", "50.0%", "50.0%", "-"]
     _, heading, bands, *lines, last = rest
     assert "by their frequency, if they follow Zipf's law" in heading
     for line, one in zip(lines, figures["results"], strict=True):
         outcomes = one["outcomes"]
         shares = [*(band["guessed"] for band in outcomes["bands"]), outcomes["rare_guessed"], outcomes["exposed_share"]]
         assert [band["name"] in bands and band["name"] in page for band in outcomes["bands"]] == [True]
-        shown = re.findall(r"([\d.]+) %", line)
-        assert all(0 <= float(one) - 100 * share < 0.1 for one, share in zip(shown, shares, strict=True))
-        assert all(f"{one} %" in page for one in shown)
+        shown = re.findall(r"[\d.]+ ?%", line)
+        values = [float(one.rstrip(" %")) for one in shown]
+        assert all(0 <= one - 100 * share < 0.1 for one, share in zip(values, shares, strict=True))
+        assert all(one in page for one in shown)
         assert f" {outcomes['exposed_word']} " in line
-    assert last == "page: r.html (holds original private text: for you only); figures: r.json"
+    assert last == "page: r.html (holds original private text: for you only); figures: r.json; to sign: r.summary.html"
     assert "deniable measure t.csv" in page
     assert "--label kind" in page
     assert figures["command"].startswith("deniable measure t.csv")
@@ -141,7 +142,8 @@ def test_equal_seeds_give_equal_figures(measure, place):
 
 def test_the_report_is_for_its_owner_alone(measure, place):
     """Page and figures hold private text: nobody else can open them, and files that exist stay without --force."""
-    for name in ("r.html", "r.json"):
+    names = ("r.html", "r.json", "r.summary.html")
+    for name in names:
         (place / name).write_text("old")
         (place / name).chmod(0o644)
     assert measure(epsilon="2").code == 2
@@ -149,7 +151,7 @@ def test_the_report_is_for_its_owner_alone(measure, place):
     assert measure(epsilon="2", report="other.html").code == 2
     assert (place / "r.html").read_text() == "old"
     assert measure("--force", epsilon="2").code == 0
-    assert [(place / name).stat().st_mode & 0o777 for name in ("r.html", "r.json")] == [0o600, 0o600]
+    assert [(place / name).stat().st_mode & 0o777 for name in names] == [0o600] * 3
     assert read_figures(place)["results"][0]["epsilon"] == 2
 
 
@@ -259,7 +261,7 @@ def test_from_tuning_to_a_decision(call, place, can_be_shared, metric):
     result = call("measure", "notes.csv", *options)
     assert result.code == 0
     advice, page = read_figures(place, "notes.json")["advice"], html.unescape((place / "notes.html").read_text())
-    headline = "Both is given by" if can_be_shared else "Release nothing yet"
+    headline = "Protected word by word, and useful" if can_be_shared else "Release nothing yet"
     assert headline in page
     assert headline in " ".join(result.text.split())
     if not can_be_shared:

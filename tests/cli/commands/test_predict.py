@@ -140,7 +140,7 @@ def test_texts_of_another_language(predict, place):
     (place / "t.csv").write_text("text\nein good film mit viel Witz\nund schlecht erzählt\n", encoding="utf-8")
     result = predict("t.csv", "o.csv")
     assert result.code == 0
-    assert "warning (for you only): 77.8 % of the words are not in the vocabulary" in result.err
+    assert "warning (for you only): 77.8% of the words are not in the vocabulary" in result.err
     assert "train a model on texts of their kind" in result.err
     (place / "t.csv").write_text("text\ngood film\n", encoding="utf-8")
     assert "warning" not in predict("t.csv", "o2.csv").err

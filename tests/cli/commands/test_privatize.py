@@ -33,7 +33,7 @@ def test_a_table(privatize, place):
     assert (certificate["records"], certificate["words"]) == (2, 10)
     assert certificate["not_protected"][-1] == "the columns copied unchanged: 'id', 'note'"
     [private] = [line for line in result.err.splitlines() if line.startswith("for you only")]
-    assert re.search(r" \d+ words changed \(\d+\.\d %\), 2 not in the vocabulary; ", private)
+    assert re.search(r" \d+ words changed \(\d+\.\d%\), 2 not in the vocabulary; ", private)
     assert "changed (" not in str(certificate)
     assert "not in the vocabulary" not in str(certificate)
 
@@ -42,13 +42,42 @@ def test_python_says_what_the_terminal_says(privatize, place):
     """The certificate and the tally of a release in Python read as the lines of the terminal, word for word."""
     texts = ["the food in london", "zork and the dog"]
     (place / "in.csv").write_text("text\n" + "\n".join(texts) + "\n")
-    result = privatize("--mechanism", "tight", "--key", "seed:1")
+    result = privatize("--mechanism", "tight", "--key", "seed:1", "--verbose")
     assert result.code == 0
     release = dn.Release(dn.TightExponential(dn.Space.load("space.npz"), epsilon=2.0), key="seed:1")
     released = release.batch(texts)
     certificate = dn.Certificate.of(release, released.tally)
     assert result.err == f"{certificate}\n{released.tally.summary()}\nwrote out.csv and {CERTIFICATE}\n"
     assert certificate.to_json() == (place / CERTIFICATE).read_text("utf-8")
+
+
+def test_a_release_in_a_few_lines(privatize):
+    """What is protected, guessed, not protected and copied, and the next step; --verbose says the rest."""
+    result = privatize("--hide", "none")
+    lines = dict(line.split(maxsplit=1) for line in result.err.splitlines())
+    assert len(result.err.splitlines()) <= 10
+    assert lines["protects"] == "each word, epsilon 2 (proved)"
+    assert lines["attacker"].startswith("the best guess from one output word is right for ")
+    assert "up to 7.39 times" in result.err  # e^2, of near words
+    assert "protected  Whole records are not protected: epsilon of the median record is " in result.err
+    assert lines["copied"] == "'id', 'note', unchanged"
+    assert lines["next"] == f"deniable certificate check {CERTIFICATE}"
+    verbose = privatize("--hide", "none", "--verbose", "--force").err
+    assert "\nguarantee " in verbose
+    assert "\nnext " not in verbose
+
+
+def test_a_public_seed_protects_nothing(privatize):
+    """Where noise can be undone, that is what the few lines say, and no promise."""
+    said = privatize("--key", "seed:1").err
+    assert "\nprotects       NOTHING: not private: public seed; " in said
+    assert "each word" not in said
+
+
+def test_a_missing_column_is_named_before_anything_is_computed(privatize, monkeypatch):
+    """The head of a table is read before words are."""
+    monkeypatch.setattr("deniable.space.Space.load", lambda *_, **__: pytest.fail("the space was built"))
+    assert "has no column 'body'" in privatize("--column", "body").err
 
 
 def test_certificates_of_one_shape_are_equal(privatize, place):
@@ -220,7 +249,7 @@ def test_vectors_from_text(privatize, place):
     (place / "v.txt").write_text("the 0 1\nThe 5 5\nfood 1 0\nlondon 1 1\n")
     result = privatize("--space", "v.txt")
     assert result.code == 0
-    assert result.err.startswith("note: 1 entries repeat a word but for capitals")
+    assert result.err.startswith("note: 1 entry repeats a word in other capitals")
 
 
 def test_chosen_from_data(privatize, place):

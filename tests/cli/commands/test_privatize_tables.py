@@ -163,9 +163,9 @@ def test_html_is_noticed_and_decoded(privatize, place):
     """The owner hears of entities and how to decode them; decoded, they are gone, and the certificate says so alone."""
     (place / "in.csv").write_text('text\n"the dog&#039;s food &amp; cat<br />"\nthe food\n')
     result = privatize()
-    assert "warning (for you only): 50.0 % of the texts (1 of 2) hold HTML entities" in result.err
-    assert "50.0 % of the texts (1 of 2) hold HTML tags such as <br />" in result.err
-    assert "50.0 %" not in (place / "out.csv.certificate.json").read_text("utf-8")
+    assert "warning (for you only): 50.0% of the texts (1 of 2) hold HTML entities" in result.err
+    assert "50.0% of the texts (1 of 2) hold HTML tags such as <br />" in result.err
+    assert "50.0%" not in (place / "out.csv.certificate.json").read_text("utf-8")
     assert "HTML entities such as" not in privatize("--unescape", "html", output="decoded.csv").err
     assert "&" in (place / "decoded.csv").read_text()
     assert ";" not in (place / "decoded.csv").read_text()
@@ -184,8 +184,8 @@ def test_decoded_line_breaks_end_no_record(privatize, place):
 def test_texts_in_another_language_are_noticed(privatize, place):
     """The owner hears of many unknown words, with the share; the certificate says nothing of it."""
     (place / "in.csv").write_text("text\nder Hund bellt the\n", "utf-8")
-    assert "warning (for you only): 75.0 % of the words are not in the vocabulary" in privatize().err
-    assert "75.0 %" not in (place / "out.csv.certificate.json").read_text("utf-8")
+    assert "warning (for you only): 75.0% of the words are not in the vocabulary" in privatize().err
+    assert "75.0%" not in (place / "out.csv.certificate.json").read_text("utf-8")
 
 
 def write_notes(place, name):

@@ -71,7 +71,7 @@ def test_all_files(synthesize, place):
     assert stat.S_IMODE((place / "o.csv.owner.json").stat().st_mode) == 0o600
     figures = json.loads((place / "o.csv.owner.json").read_text())
     assert [*figures] == ["classifier", "student", "student of the baseline"]
-    accuracies = [line for line in result.err.splitlines() if " is right in " in line or " reaches " in line]
+    accuracies = [line for line in result.err.splitlines() if " an accuracy of " in line or " reaches " in line]
     assert len(accuracies) == 3
     assert all(line.startswith("warning (for you only): ") for line in accuracies)
     assert result.err.splitlines()[-1].startswith("wrote o.csv, ")
@@ -162,8 +162,8 @@ def test_rows_that_cannot_be_used(synthesize, place):
     assert remarks == [
         "1 row without a text in 'text' left out: row 601",
         "1 row without a label in 'label' left out: row 603",
-        "1 row whose label in 'label' is none of the classes (bad, good) left out: row 602",
-        "1 row whose 'stars' is not of its domain not counted for it",
+        "1 row whose label in 'label' is not one of the classes (bad, good) left out: row 602",
+        "1 row whose 'stars' is outside its domain not counted for it",
     ]
     written = b"".join((place / name).read_bytes() for name in FILES)
     assert "sécret".encode() not in written

@@ -17,6 +17,7 @@ from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, read_table
 from deniable.cli.surveys import PageOptions, ReaderChoice, SurveySize, parse_epsilons
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.cli.value_lists import format_list
 from deniable.core.errors import InputError, check_number_within
 from deniable.core.numbers import format_exact
@@ -27,6 +28,7 @@ if TYPE_CHECKING:
     from deniable.survey.collection import CollectionSetting
     from deniable.survey.records import RewritingMaker
     from deniable.survey.results import Result
+    from deniable.survey.survey import Bench
     from deniable.survey.table import Table
 
 _LIMITED_SHARES = (0.5, 1.0, 2.5)
@@ -54,9 +56,9 @@ class ComparedCollection(ComparedColumns, WriterChoice):
     Attributes:
         epsilons: epsilons of the collection to compare, separated by commas.
         delta: delta of these budgets.
-        person: column of person ids; protects all records of a person.
+        person: column that identifies people; protects whole people, not single records.
         max_records: maximum number of records used per person.
-        public: public texts of the same kind, a table or lines; or words with vectors, .npz or .vec.
+        public: public texts similar to yours, a table or one text per line; or words with vectors, .npz or .vec.
         public_label: column of labels in the public table.
         model: with --prompt a language model, smollm2, a .gguf file or a folder, to compare texts that people can read
             too; without it a model of deniable train rewriter, to compare rewritten records too.
@@ -81,7 +83,7 @@ class ComparedCollection(ComparedColumns, WriterChoice):
         if self.delta is not None:
             check_number_within("a comparison", "delta", self.delta, 1e-18, 0.1)
         if self.max_records is not None and self.person is None:
-            raise InputError("--max-records is for --person: leave it out, or name the column of persons.")
+            raise InputError("--max-records is for --person: leave it out, or name the column of people.")
         if self.public_label is not None and self.public is None:
             raise InputError("--public-label is for --public: name the public table too, or leave it out.")
 
@@ -109,14 +111,20 @@ def run_compare(
 ) -> None:
     """Compare the ways to release a table: word by word, record by record, and the collection as a whole.
 
-    Writes an HTML page for the owner of the table, with what each way guarantees, what attackers achieve, what is left
-    of use, and one recommendation with its command, and the figures as JSON. Requires the measure extra of deniable.
+    Writes an HTML page for the owner of the table: what each way guarantees, how well attackers do, how useful the
+    result still is, and a recommendation with the command to run. Writes the figures as JSON too. Requires the measure
+    extra of deniable.
+
+    Examples:
+        deniable compare reviews.csv --label stars --person customer --output compare.html
     """
     from deniable.survey.collection import PrivateClassifier, PublicClassifier, ReadableTexts, SyntheticTexts
     from deniable.survey.records import Records
+    from deniable.survey.summary import TableRelease
     from deniable.survey.survey import Bench, Way, survey_table
     from deniable.survey.table import Plan, build_table
     from deniable.survey.words import TunedWords
+    from deniable.text.tables.layout import CopiedContent
     from deniable.words.prior import build_prior
 
     epsilons, text_epsilons = parse_epsilons(collection.epsilons), parse_epsilons(collection.text_epsilons)
@@ -126,10 +134,12 @@ def run_compare(
     roles = Roles(text=collection.column, label=collection.label, person=collection.person)
     rows = read_table(source, table_format, roles).usable()
     for remark in rows.remarks:
-        typer.echo(remark, err=True)
+        say(remark, err=True)
     space = words.build()
     warn_of_texts(rows.texts, space)
     table = build_table(rows.texts, rows.labels, plan, persons=rows.persons)
+    bench = Bench(table, plan, space, build_prior(space, None))
+    _require_use(bench, collection.label)
     setting = _build_setting(table, collection, source, words, table_format)
     shares = (factor * need.max_recovery for factor in _LIMITED_SHARES)
     ways: list[Way] = [TunedWords(share, space) for share in shares if share < 1]
@@ -145,8 +155,7 @@ def run_compare(
             ways.append(ReadableTexts(setting, epsilon, writer, collection.prompt))
     if collection.public_label is not None:
         ways.append(PublicClassifier(setting))
-    prior = build_prior(space, None)
-    bench = Bench(table, plan, space, prior, attacker.build(space, prior), watch)
+    bench = dataclasses.replace(bench, reader=attacker.build(space, bench.prior), watch=watch)
     survey = survey_table(
         bench, ways, limits=Limits(need.max_recovery, need.min_retained), need=need.need, progress=show_passes
     )
@@ -155,7 +164,25 @@ def run_compare(
         chosen = next(one for one in survey.results if one.name == survey.advice.choices[0])
         readable = (way.generator for way in ways if isinstance(way, ReadableTexts) and way.name == chosen.name)
         next_command = _format_next_command(context, collection, table.classes, chosen, next(readable, None))
-    page.write(survey, format_command_line(context, "compare"), next_command)
+    release = TableRelease(Path(source).name, collection.column, CopiedContent((collection.label,)))
+    page.write(survey, release, format_command_line(context, "compare"), next_command)
+
+
+def _require_use(bench: "Bench", label: str) -> None:
+    """Look at the originals before anything is released: what they do not teach no release can be judged by.
+
+    Raises:
+        InputError: a classifier trained on the originals is no better than a blind guess.
+    """
+    with show_passes("originals"):
+        utility = bench.test_classifier(bench.make_runner(bench.table.texts))
+    if utility is not None and not utility.balanced_accuracy.is_judgeable:
+        score = utility.balanced_accuracy
+        raise InputError(
+            f"Usefulness cannot be judged by {label!r}: a classifier trained on the original texts is no better than a "
+            f"blind guess (balanced accuracy {score.original.format_percent()}, blind {100 * score.blind:.1f}%). Name "
+            "another --label, or give more rows; deniable measure shows what attackers learn without a label."
+        )
 
 
 def _format_next_command(

@@ -7,6 +7,7 @@ import typer
 
 from deniable.cli.options import WordOptions, WordPrivacy
 from deniable.cli.progress import show_passes
+from deniable.cli.terminal import say
 from deniable.core.numbers import format_upper_percent
 from deniable.core.parallel import expect_passes
 
@@ -20,7 +21,11 @@ def run_explain(
     privacy: WordPrivacy,
     words: WordOptions,
 ) -> None:
-    """Show what happens to one word: its most likely outputs, and how many words share the rest."""
+    """Show what replaces a word: its most likely outputs, with their probabilities.
+
+    Examples:
+        deniable explain doctor --epsilon 2.8
+    """
     from deniable.auditing import verify
     from deniable.core.guarantees import limit_status
     from deniable.text.certificate import describe_figures
@@ -29,7 +34,7 @@ def run_explain(
     space = words.build()
     prior = words.load_prior(space)
     for line in _describe_reading(word, space):
-        typer.echo(line)
+        say(line)
     with show_passes("calibrating and verifying"), expect_passes(0):
         with expect_passes(1):
             mechanism = privacy.build(space)
@@ -48,7 +53,7 @@ def run_explain(
         "",
         *_format_outputs(explained),
     ]:
-        typer.echo(line)
+        say(line)
 
 
 def _describe_reading(word: str, space: "Space") -> list[str]:
@@ -62,13 +67,13 @@ def _describe_reading(word: str, space: "Space") -> list[str]:
     hidden = space.find_class(number)
     if hidden is None:
         return []
-    count = len(hidden.members)
-    return [f"{word!r} is hidden as one of {hidden.name}, of which {count:,} may come out: epsilon 0 between any two"]
+    among = f"the words of the class {hidden.name} ({len(hidden.members):,})"
+    return [f"{word!r} is hidden among {among}: any may replace it, with epsilon 0 between any two"]
 
 
 def _format_outputs(explained: "WordExplanation") -> list[str]:
     """Return the table of the most likely outputs, how the other words share the rest, and what an attacker guesses."""
-    from deniable.words.explanation import COVERED_SHARE
+    from deniable.words.explanation import COVERED_SHARE, DENIABILITY_RUNS
 
     rows = [
         f"{output.word if output.members == 1 else f'any of {output.members:,} {output.hidden_class}':<24}"
@@ -78,8 +83,12 @@ def _format_outputs(explained: "WordExplanation") -> list[str]:
     word = explained.word if explained.is_known else explained.read_as
     covering = "1 word makes" if explained.covering == 1 else f"{explained.covering:,} words make"
     kept = f"{word!r} stays as it is with probability {explained.kept:.4f}"
-    outputs = f"{covering} up {100 * COVERED_SHARE:.0f} % of the outputs"
-    lines = [f"{'output':<24}{'probability':>12}{'distance':>10}", *rows, "", f"{kept}; {outputs}"]
+    outputs = f"{covering} up {100 * COVERED_SHARE:.0f}% of the outputs"
+    deniability = (
+        f"deniability: in {DENIABILITY_RUNS:,} draws it stays {DENIABILITY_RUNS * explained.kept:.1f} times (N_w), and "
+        f"{explained.distinct:.1f} different words are drawn (S_w)"
+    )
+    lines = [f"{'output':<24}{'probability':>12}{'distance':>10}", *rows, "", f"{kept}; {outputs}", deniability]
     if explained.guessed is None:
         return lines
     band, share = explained.band, format_upper_percent(explained.guessed)

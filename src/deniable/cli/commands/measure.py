@@ -2,6 +2,7 @@
 
 import dataclasses
 import time
+from pathlib import PurePath
 from typing import TYPE_CHECKING, Literal
 
 import typer
@@ -15,6 +16,7 @@ from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, Rows, describe_rows, read_public_table, read_table
 from deniable.cli.surveys import PageOptions, ReaderChoice, SurveySize, parse_epsilons
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact
 from deniable.core.parallel import expect_passes
@@ -49,7 +51,7 @@ class MeasuredColumns:
 
     Attributes:
         column: name of the column with text.
-        label: name of the column with classes, for utility and membership attacks.
+        label: name of the column with classes, to measure usefulness and membership attacks.
         author: name of the column with authors, for authorship attacks.
         entities: names to count in the output; .jsonl, .txt or PKG.MOD:DETECTOR.
         unescape: decode HTML entities such as &#039; before words are read.
@@ -67,8 +69,8 @@ class Measurements(Limits, SurveySize):
     """Measurements.
 
     Attributes:
-        public_texts: texts that the attacker knows; one a line, or a table with the same column.
-        classifier: classifier that measures utility; fasttext requires the train extra of deniable.
+        public_texts: texts that the attacker knows; one per line, or a table with the same column.
+        classifier: classifier that measures usefulness; fasttext requires the train extra of deniable.
         seed: seed of all random draws; the same seed gives the same results.
     """
 
@@ -91,7 +93,11 @@ def run_measure(
 
     Writes an HTML page with original private text, for the owner of the texts, and the figures as JSON. Requires the
     measure extra of deniable.
+
+    Examples:
+        deniable measure reviews.csv --label stars --epsilons 2,2.8,4 --output report.html
     """
+    from deniable.survey.summary import TableRelease
     from deniable.survey.survey import Bench, survey_table
     from deniable.survey.table import Plan, build_table
     from deniable.survey.words import Words
@@ -135,9 +141,10 @@ def run_measure(
         progress=show_passes,
     )
     for remark in remarks:
-        typer.echo(remark, err=True)
+        say(remark, err=True)
     warn_of_texts(table.texts, space)
-    page.write(survey, format_command_line(context, "measure"))
+    release = TableRelease(PurePath(source).name, columns.column, copied.describe())
+    page.write(survey, release, format_command_line(context, "measure"))
 
 
 def _encode_classes(rows: Rows) -> "tuple[ClassLabels | None, list[str]]":
@@ -163,7 +170,7 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
     from deniable.auditing import verify
 
     for note in space.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     mechanisms = []
     for number, epsilon in enumerate(epsilons, 1):
         start = time.perf_counter()
@@ -175,7 +182,7 @@ def _build_mechanisms(space: "Space", name: str, epsilons: list[float], prior: "
         mechanisms.append(mechanism)
         seconds = time.perf_counter() - start
         if seconds > _SLOW_SECONDS:
-            typer.echo(
+            say(
                 f"epsilon {format_exact(epsilon)}: calibrated and verified in {seconds:.0f} s; the result is cached "
                 f"({number} of {len(epsilons)})",
                 err=True,

@@ -4,8 +4,6 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-import typer
-
 from deniable.cli.commandline import option
 from deniable.cli.model_runs import check_torch
 from deniable.cli.options import LabelledTableArgument, TextModelArgument, VectorSpaceOptions
@@ -14,6 +12,7 @@ from deniable.cli.process import note_stdout
 from deniable.cli.progress import show_bytes_read
 from deniable.cli.rows import Roles, describe_rows
 from deniable.cli.tables import TableOptions, check_input_file, resolve_format
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 
@@ -66,10 +65,12 @@ def run_predict(
 ) -> None:
     """Predict the class of every text of a table.
 
-    Writes the same table with two columns more: predicted, the name of the class, and probability, the one that the
-    model gives it. Everything else stays as it is. Where there is nothing to predict from, both are empty. A model
-    that reads the words of a space needs the --space, --metric and --hide that it was trained with. Requires the train
-    extra of deniable.
+    Copies the table and adds two columns: predicted (class name) and probability (the model's confidence), both empty
+    if a row has no text. A model that reads words of a vocabulary needs the --space, --metric and --hide that it was
+    trained with. Requires the train extra of deniable.
+
+    Examples:
+        deniable predict trained.model new.csv --column text --output predicted.csv
     """
     check_torch()
     from deniable.registry import load_text_predictor
@@ -90,9 +91,9 @@ def run_predict(
     with show_bytes_read("predicting", total_bytes) as report:
         write_extended_table(dataclasses.replace(files, report=report), NEW_COLUMNS, prediction.make_cells)
     for remark in prediction.describe_rows_left_empty():
-        typer.echo(remark, err=True)
+        say(remark, err=True)
     warn_owner([*layout.remarks, *prediction.describe_unknown_words()])
-    typer.echo(f"wrote {output}", err=True)
+    say(f"wrote {output}", err=True)
 
 
 class _TablePrediction:

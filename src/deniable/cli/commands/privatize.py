@@ -4,8 +4,6 @@ import dataclasses
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
 from deniable.cli.charging import LedgerChoice, report_charges
 from deniable.cli.commandline import option
 from deniable.cli.options import SpaceOptions, TableArgument, WordPrivacy, read_word_list
@@ -13,6 +11,7 @@ from deniable.cli.owner_remarks import warn_owner
 from deniable.cli.progress import show_bytes_read, show_passes
 from deniable.cli.releases import IdentifiedColumns, ReleaseOutput, open_release_files
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
 from deniable.core.parallel import expect_passes
@@ -27,7 +26,7 @@ class ReleasePrivacy(WordPrivacy):
 
     Attributes:
         case: letter case; copy reveals the text's capitals.
-        keep: public words, one a line, that are never changed.
+        keep: file of public words, one per line, that are never changed.
         chosen_from_data: record that epsilon was chosen from this input.
     """
 
@@ -90,6 +89,17 @@ class NoiseSource:
         return read_key_file(self.key_file)
 
 
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class PrivatizedOutput(ReleaseOutput):
+    """Output.
+
+    Attributes:
+        verbose: print everything that the certificate says.
+    """
+
+    verbose: bool = False
+
+
 def run_privatize(
     source: TableArgument,
     privacy: ReleasePrivacy,
@@ -97,14 +107,20 @@ def run_privatize(
     columns: IdentifiedColumns,
     words: SpaceOptions,
     table: TableOptions,
-    output: ReleaseOutput,
+    output: PrivatizedOutput,
 ) -> None:
     """Privatize the text columns of a table, word by word.
 
-    Writes the same table with private text, and a certificate that states what is guaranteed and what is not. All other
-    columns are copied unchanged, but for those that --columns does not name.
+    Writes the same table with private text, and a certificate that states what is guaranteed and what is not. All
+    other columns are copied unchanged, unless --columns lists which to copy.
+
+    Examples:
+        deniable privatize reviews.csv --column text --columns rating --epsilon 2.8 --output private.csv
+        deniable privatize reviews.csv --hide names,places,numbers,health --epsilon 2.8 --output private.csv
+        deniable privatize reviews.csv --id id --key env:DENIABLE_KEY --epsilon 2.8 --output private.csv
     """
     from deniable.auditing import verify
+    from deniable.cli.release_summary import summarize_release
     from deniable.core.guarantees import is_proved
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
@@ -132,11 +148,11 @@ def run_privatize(
         # What the certificate will say; found before any text is read, and kept in the cache.
         mechanism.expected_kept_share()
     for note in space.notes:
-        typer.echo(f"note: {note}", err=True)
+        say(f"note: {note}", err=True)
     if not is_proved(verdict.status):
         detail = f"refuted: {verdict.witness}" if verdict.status == "refuted" else f"not proved: {verdict.status}"
         method = "" if verdict.status == "refuted" else f", {verdict.method}"
-        typer.echo(f"warning: the guarantee of {mechanism.name} is {detail}{method}", err=True)
+        say(f"warning: the guarantee of {mechanism.name} is {detail}{method}", err=True)
     input_bytes = None if source == PIPE else Path(source).stat().st_size
     with show_bytes_read("privatizing", input_bytes) as report:
         certificate, counts = privatize_table(
@@ -145,12 +161,15 @@ def run_privatize(
             chosen_from_data=privacy.chosen_from_data,
             over_budget=noise.over_budget,
         )
-    typer.echo(certificate.summary(), err=True)
-    typer.echo(counts.tally.summary(), err=True)
+    summary = certificate.summary() if output.verbose else summarize_release(certificate)
+    say(summary, err=True)
+    say(counts.tally.summary(), err=True)
     warn_owner(files.layout.remarks)
     if ledger is not None:
         report_charges(counts.charges)
     if counts.persons is not None:
         for line in counts.persons.describe(mechanism, certificate.guarantee["status"]):
-            typer.echo(line, err=True)
-    typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
+            say(line, err=True)
+    say(f"wrote {' and '.join(files.outputs)}", err=True)
+    if not output.verbose:
+        say(f"next           deniable certificate check {files.certificate}", err=True)

@@ -15,8 +15,9 @@ from deniable.cli.progress import show_passes
 from deniable.cli.releases import ReleasedColumns, ReleaseOutput, open_release_files
 from deniable.cli.rows import format_row_count, format_row_numbers
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive
-from deniable.registry import REWRITING_METHODS, check_method_options
+from deniable.registry import REWRITING_METHODS, check_method_options, check_not_refuted
 
 if TYPE_CHECKING:
     from deniable.rewriting.methods import RewritingMethod
@@ -34,7 +35,8 @@ class TextPrivacy:
 
     Attributes:
         epsilon: privacy budget for each text as a whole; smaller is more private.
-        method: rewriting method, of which adept and dptext are published ones whose guarantees are refuted.
+        method: rewriting method; the guarantees of adept and dptext are refuted.
+        allow_refuted: permit a method whose guarantee is refuted; the output is NOT private.
         delta: delta of the budget, for adept-gaussian; for example 1e-5.
         max_tokens: maximum number of tokens in a new text, for tokens and tokens-mixed; of fewer tokens each gets a
             larger share of epsilon.
@@ -42,11 +44,12 @@ class TextPrivacy:
         test_seed: public seed, for tests; the output is NOT private.
 
     Raises:
-        InputError: an epsilon that no method takes.
+        InputError: an epsilon that no method takes, or a method whose guarantee is refuted.
     """
 
     epsilon: float
     method: str = dataclasses.field(metadata=option(choices=list(REWRITING_METHODS), metavar="METHOD"))
+    allow_refuted: bool = False
     delta: float | None = None
     max_tokens: int | None = dataclasses.field(default=None, metadata=option(show_default="limit of the model"))
     chosen_from_data: bool = False
@@ -55,6 +58,7 @@ class TextPrivacy:
     def __post_init__(self) -> None:
         """Refuse an epsilon before a model is read."""
         check_positive(self.method, "epsilon", self.epsilon)
+        check_not_refuted(self.method, allow_refuted=self.allow_refuted)
 
     def build(self, path: Path, options: dict[str, float]) -> "RewritingMethod":
         """The method with the model of a file.
@@ -84,9 +88,12 @@ def run_rewrite(
     """Rewrite the text columns of a table, each text as a whole.
 
     Writes the same table with new texts, and a certificate that states what is guaranteed and what is not. Each text,
-    an empty one included, is hidden as a whole under local differential privacy; null stays null, and of a text longer
-    than the model takes only the beginning is used. All other columns are copied unchanged, but for those that
-    --columns does not name. Requires the train extra of deniable.
+    an empty one included, is protected as a whole by local differential privacy; null stays null. Texts longer than
+    the model accepts are truncated. All other columns are copied unchanged, unless --columns lists which to copy.
+    Requires the train extra of deniable.
+
+    Examples:
+        deniable rewrite rewriter.model reviews.csv --method adept-norm --epsilon 100 --output rewritten.csv
     """
     check_torch()
     from deniable.rewriting.table import rewrite_table
@@ -109,17 +116,17 @@ def run_rewrite(
             chosen_from_data=privacy.chosen_from_data,
         )
     if not certificate.private:
-        typer.echo(f"warning: the guarantee of {privacy.method} is refuted: {method.guarantee.source}", err=True)
-    typer.echo(certificate.summary(), err=True)
+        say(f"warning: the guarantee of {privacy.method} is refuted: {method.guarantee.source}", err=True)
+    say(certificate.summary(), err=True)
     if opened_ledger is not None:
         report_charges(counts.charges)
     if counts.truncated_rows:
         rows = f"{format_row_count(counts.truncated_rows)} with more than {method.model.limit:,} tokens"
-        typer.echo(
+        say(
             f"for you only   {rows}, of which only the first were used: {format_row_numbers(counts.truncated_rows)}; "
             "this depends on the private text: do not publish it",
             err=True,
         )
     unknown_words = describe_unknown_words(counts.unknown_words, counts.words, _OTHER_MODEL)
     warn_owner([*files.layout.remarks, *unknown_words, *describe_markup(counts.markup)])
-    typer.echo(f"wrote {' and '.join(files.outputs)}", err=True)
+    say(f"wrote {' and '.join(files.outputs)}", err=True)

@@ -7,15 +7,14 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
-import typer
-
 from deniable.cli.charging import LedgerChoice, open_ledger
 from deniable.cli.commandline import option
 from deniable.cli.options import HIDE_DEFAULT, MECHANISM_NAMES, SpaceOptions, read_word_list
 from deniable.cli.progress import show_nothing, show_passes
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive, is_interruption
 from deniable.core.parallel import expect_passes
-from deniable.registry import REWRITING_METHODS
+from deniable.registry import REWRITING_METHODS, check_not_refuted
 
 if TYPE_CHECKING:
     from deniable.serve.catalogue import Catalogue
@@ -85,7 +84,7 @@ class AccessOptions:
         try:
             content = path.read_text(encoding="ascii")
         except UnicodeDecodeError:
-            raise InputError(f"The token file {str(path)!r} must hold ASCII characters alone.") from None
+            raise InputError(f"The token file {str(path)!r} must hold only ASCII characters.") from None
         except OSError as error:
             raise InputError(f"The token file {str(path)!r} cannot be read: {error.strerror}.") from None
         lines = [line.split() for line in content.splitlines() if line.strip()]
@@ -98,10 +97,10 @@ class ServedPrivacy:
 
     Attributes:
         epsilon: privacy budget of every request; for each word, per unit of distance, or with --model for each text.
-        mechanism: only word mechanism.
-        unknown: unknown words; draw one in their place, mask or drop them.
+        mechanism: the only word mechanism offered.
+        unknown: what to do with words outside the vocabulary; draw a replacement, mask or drop them.
         case: letter case; copy reveals the text's capitals.
-        keep: public words, one a line, that are never changed.
+        keep: file of public words, one per line, that are never changed.
         ledger: ledger of what each caller spends, made with --unit caller; requires --epsilon.
         key_file: key of the ledger.
 
@@ -144,7 +143,8 @@ class ServedModel:
     Attributes:
         model: model file written by deniable train rewriter; texts are rewritten as a whole; requires --method and
             --epsilon.
-        method: rewriting method.
+        method: rewriting method; the guarantees of adept and dptext are refuted.
+        allow_refuted: permit a method whose guarantee is refuted; the output is NOT private.
         delta: delta of the budget, for adept-gaussian; for example 1e-5.
 
     Raises:
@@ -155,10 +155,12 @@ class ServedModel:
     method: str | None = dataclasses.field(
         default=None, metadata=option(choices=list(REWRITING_METHODS), metavar="METHOD")
     )
+    allow_refuted: bool = False
     delta: float | None = None
 
     def __post_init__(self) -> None:
-        """Refuse options of a model without one."""
+        """Refuse options of a model without one, and a method whose guarantee is refuted."""
+        check_not_refuted(self.method, allow_refuted=self.allow_refuted)
         if self.model is None and (self.method is not None or self.delta is not None):
             raise InputError("--method and --delta belong to --model: give a rewriting model, or leave them out.")
 
@@ -185,8 +187,12 @@ def run_serve(
 ) -> None:
     """Serve private texts over HTTP, on this machine unless a token is given.
 
-    With --epsilon or --model every request gets the same release; otherwise requests choose a mechanism and an epsilon
-    of a fixed ladder. Noise is always fresh. Requires the serve extra of deniable.
+    With --epsilon or --model every request gets the same release; otherwise each request picks a mechanism and an
+    epsilon from a fixed list. Noise is always fresh. Requires the serve extra of deniable.
+
+    Examples:
+        deniable serve --epsilon 2.8
+        deniable serve --host 0.0.0.0 --token-env TOKEN
     """
     from deniable.core.errors import import_extra
 
@@ -223,11 +229,11 @@ def run_serve(
                 release_options=privacy.release_options,
             )
             with show_nothing():
-                run_server(app, listener, lambda url: typer.echo(f"serving on {url}; stop with Ctrl-C", err=True))
+                run_server(app, listener, lambda url: say(f"serving on {url}; stop with Ctrl-C", err=True))
     except BaseException as error:
         if not is_interruption(error):  # a service that is told to stop while it prepares ends well, too
             raise
-    typer.echo("stopped", err=True)
+    say("stopped", err=True)
 
 
 def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
@@ -243,7 +249,7 @@ def _parse_callers(lines: list[list[str]], path: Path) -> dict[str, str]:
         if len(parts) != 2:  # noqa: PLR2004 - a name and a token
             raise InputError(
                 f"The token file {str(path)!r} must hold one token, or a line NAME TOKEN for each caller. "
-                f"Line {number} of those with text has {len(parts)} words."
+                f"Line {number}, not counting blank ones, has {len(parts)} words."
             )
         name = str(make_identity(parts[0]))  # a ledger knows callers, as it knows persons, by their identities
         if name in tokens:
@@ -311,5 +317,5 @@ def _fix_offer(offer: "Offer") -> "Catalogue":
         catalogue = Catalogue.fix(offer)
         catalogue.prepare(catalogue.default)
         summary = offer.certify().summary()
-    typer.echo(summary, err=True)
+    say(summary, err=True)
     return catalogue

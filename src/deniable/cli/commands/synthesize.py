@@ -26,6 +26,7 @@ from deniable.cli.private_collections import (
 from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.rows import Rows
 from deniable.cli.tables import TableOptions, encode_rows, parse_output_format
+from deniable.cli.terminal import say
 from deniable.cli.value_lists import parse_domain
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -55,8 +56,8 @@ class TableWriting(WriterChoice):
 
     Attributes:
         rows: number of synthetic records.
-        generator: how texts are written. tilted, best to learn from; recombined, whole public sentences; counts, from
-            private phrases alone, whose noisy counts are released too; or PKG.MOD:F, a callable that proposes texts
+        generator: how texts are written. tilted, best to learn from; recombined, whole public sentences; counts, only
+            from private phrases, whose noisy counts are released too; or PKG.MOD:F, a callable that proposes texts
             from what is released. --model writes texts that people can read.
         threads: maximum number of processors for --model.
         domain: column with all its values, NAME=1..5 or NAME=A,B; that of labels, or a further one to release. May be
@@ -142,7 +143,7 @@ class SynthesisOutput(OutputOptions):
     def __post_init__(self) -> None:
         """Refuse what cannot be written."""
         if self.output == PIPE:
-            raise InputError("A synthetic table has files beside it: name it with --output FILE.")
+            raise InputError("A synthetic table has files next to it: name it with --output FILE.")
         parse_output_format(self.output)
 
     @property
@@ -195,12 +196,15 @@ def run_synthesize(
     table: TableOptions,
     output: SynthesisOutput,
 ) -> None:
-    """Write a synthetic table that hides every record, or every person, of a private one.
+    """Write a synthetic table that protects every record, or every person, of a private one.
 
-    Beside it stand the certificate, the private classifier itself (more accurate than any that learns from the texts),
-    and the same table made without private records; FILE.owner.json is for the owner only. Requires the train and
-    measure extras of deniable, and lm for a language model. An interrupted run of a language model goes on where it was
-    when the same command is run again.
+    Also writes a certificate, the private classifier (more accurate than any model trained on the synthetic texts),
+    and a baseline table made without your data; FILE.owner.json is for the owner only. Requires the train and measure
+    extras of deniable, and lm for a language model. Run the same command again to resume an interrupted run of a
+    language model.
+
+    Examples:
+        deniable synthesize reviews.csv --label stars --person customer --epsilon 4 --delta 1e-6 --rows 5000 -o new.csv
     """
     check_torch()
     from deniable.core.files import check_outputs
@@ -247,9 +251,9 @@ def run_synthesize(
         checkpoint.remove()
     # A measured number is a release: it is shown beside the files, not by a run that fails.
     warn_of_signal(release.budget, synthetic.classifier)
-    typer.echo(synthetic.certificate.summary(), err=True)
+    say(synthetic.certificate.summary(), err=True)
     warn_owner(_describe_use(figures))
-    typer.echo(f"wrote {', '.join(written)}", err=True)
+    say(f"wrote {', '.join(written)}", err=True)
 
 
 def _write_texts(
@@ -359,16 +363,16 @@ def _describe_use(figures: "dict[str, Estimate]") -> list[str]:
     lines = [
         (
             f"on {figures['classifier'].count:,} private rows that were held out, a classifier that learns from the "
-            f"synthetic texts is right in {figures['student'].format_percent()}"
+            f"synthetic texts has an accuracy of {figures['student'].format_percent()}"
         )
     ]
     if "student of the baseline" in figures:
         lines.append(
             "the same pipeline without any private record reaches "
-            f"{figures['student of the baseline'].format_percent()}: only what lies above is owed to the private table"
+            f"{figures['student of the baseline'].format_percent()}: only the rest comes from the private table"
         )
     lines.append(
-        f"the private classifier beside the table is right in {figures['classifier'].format_percent()}: who needs "
-        "labels, not texts, should use it"
+        "the private classifier, written with the table, has an accuracy of "
+        f"{figures['classifier'].format_percent()}: use it if you need labels rather than texts"
     )
     return lines

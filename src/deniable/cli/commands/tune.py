@@ -14,6 +14,7 @@ from deniable.cli.printed_commands import TABLE_OPTIONS, format_command, select_
 from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, describe_rows, read_table
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.numbers import format_exact, format_upper
 from deniable.core.parallel import expect_passes
@@ -140,8 +141,12 @@ def run_tune(
 ) -> None:
     """Choose epsilon by its effect: an attacker's success, the share of words kept, or the accuracy of a classifier.
 
-    Prints the choice, its proof, and two commands: measure shows what the choice and its neighbours protect and cost,
-    run privatizes the input with it. If the choice used the private texts, that command says so in the certificate.
+    Prints the chosen epsilon, its proof, and two commands to run next: one to measure it, one to privatize with it. If
+    the choice used the private texts, the second one makes the certificate say so.
+
+    Examples:
+        deniable tune reviews.csv --max-recovery 0.2
+        deniable tune reviews.csv --label stars --min-accuracy 0.7
     """
     import numpy as np
 
@@ -178,17 +183,17 @@ def run_tune(
         consequence = f"without a label in {goal.label!r}, not used for the accuracy"
         remarks += describe_rows(source, labels.unlabelled_rows.tolist(), consequence)
     for remark in remarks:
-        typer.echo(remark, err=True)
+        say(remark, err=True)
     warn_of_texts(texts, space)
     warn_of_copied_columns(copied.layout, copied.describe())
     for line in _describe_result(result, prior):
-        typer.echo(line)
+        say(line)
     median_length = int(np.quantile([len(text.words) for text in lexed_texts], 0.5, method="lower"))
     median_loss = median_length * compute_worst_loss(result.mechanism.law, result.mechanism.guarantee)
-    typer.echo(f"whole records  the median record, {median_length:,} words: epsilon {format_upper(median_loss)}")
+    say(f"whole records  the median record, {median_length:,} words: epsilon {format_upper(median_loss)}")
     is_from_data = words.prior_from_input or labels is not None
     if is_from_data:
-        typer.echo("chosen         from the private texts: --chosen-from-data says so in the certificate")
+        say("chosen         from the private texts: --chosen-from-data says so in the certificate")
     _print_commands(context, source, result, is_from_data=is_from_data)
 
 
@@ -198,7 +203,7 @@ def _describe_result(result: "TuningResult", prior: "Prior") -> list[str]:
     from deniable.words.outcomes import NOT_KNOWN
 
     condition = f"of words, if words follow {prior.name}"
-    blind_text = f"without any output: {100 * result.blind_share:.1f} %; attackers that use context guess more"
+    blind_text = f"{100 * result.blind_share:.1f}% without any output; more for attackers who read words in context"
     guess = f"the best guess from one output word is right for {result.recovery_share.format_success()} {condition}"
     bands = f"by frequency: {NOT_KNOWN}" if result.outcomes is None else result.outcomes.describe_bands()
     lines = [
@@ -213,16 +218,16 @@ def _describe_result(result: "TuningResult", prior: "Prior") -> list[str]:
         lines.insert(
             3,
             f"reader         at epsilon {format_exact(studied.epsilon)}, a reader with a language model who knew the "
-            f"words before{_INDENT}guessed {studied.guessed} % of the words of film reviews, "
-            f"{studied.blind} % without any output",
+            f"words before{_INDENT}guessed {studied.guessed}% of the words of film reviews, "
+            f"{studied.blind}% without any output",
         )
     if result.utility is None:
         return lines
     for name, score in (("accuracy", result.utility.accuracy), ("balanced", result.utility.balanced_accuracy)):
         retained = "cannot be judged" if score.retained is None else score.retained.format_percent()
         lines.append(
-            f"{name:<14} {score.private.format_percent()} trained on private texts, {100 * score.original.value:.1f} % "
-            f"on the originals, {100 * score.blind:.1f} % by a blind guess; gain retained: {retained}"
+            f"{name:<14} {score.private.format_percent()} trained on private texts, {100 * score.original.value:.1f}% "
+            f"on the originals, {100 * score.blind:.1f}% by a blind guess; gain retained: {retained}"
         )
     if not result.utility.balanced_accuracy.is_better_than_blind:
         lines.append("               no better than a blind guess in balanced accuracy: such texts teach nothing")
@@ -245,7 +250,7 @@ def _print_commands(context: typer.Context, source: str, result: "TuningResult",
         **select_given(context, "--max-recovery", "--prior"),
         **table_options,
     }
-    typer.echo(f"measure        {format_command(['measure'], source, measure_options, 'measure.html')}")
+    say(f"measure        {format_command(['measure'], source, measure_options, 'measure.html')}")
     flags = ["--chosen-from-data"] if is_from_data else []
     privatize_options = {**mechanism_options, "--epsilon": format_exact(chosen.epsilon), **table_options}
-    typer.echo(f"run            {format_command(['privatize'], source, privatize_options, 'private', flags)}")
+    say(f"run            {format_command(['privatize'], source, privatize_options, 'private', flags)}")

@@ -4,6 +4,8 @@ Only the bytes of the text cells change, or columns are added. A format is one s
 """
 
 import contextlib
+import dataclasses
+import os
 from collections.abc import Iterator
 from pathlib import PurePath
 from typing import Any, BinaryIO
@@ -50,6 +52,19 @@ def detect_table_format(path: str) -> str:
             ".gz or .zst; or name it with --format."
         )
     return table_format
+
+
+def check_head(path: str, layout: TableLayout, table_format: str) -> None:
+    """Raise `InputError` where the head of a file shows that a column is missing, before work that takes long.
+
+    A pipe, which can be read once, is left alone.
+    """
+    if os.path.isfile(path):  # noqa: PTH113 - any name
+        with (
+            open_input(path, lambda _: None, seekable=table_format == "parquet") as stream,
+            _translate_errors(table_format, layout),
+        ):
+            TABLE_FORMATS[table_format](stream, dataclasses.replace(layout, remarks=[]))
 
 
 def release_table(

@@ -182,7 +182,7 @@ class TextTable(Table[LineT, str], Generic[LineT]):
         text, _ = self.find_cell(line, column)
         if text is not None and not isinstance(text, str):
             shown = repr(text)[:40]
-            raise InputError(f"{self.locate(line)} has no text in {column!r} but {shown}: it must be a string or null.")
+            raise InputError(f"{self.locate(line)} has {shown} in {column!r}: it must be a string or null.")
         return text
 
     def _identify(self, line: LineT, column: str) -> str | None:

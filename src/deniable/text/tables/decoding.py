@@ -128,7 +128,7 @@ def _check_start(layout: TableLayout, encoding: str, first_bytes: bytes) -> None
     start, is_wide = first_bytes[:START_BYTES], encoding.startswith(("utf-16", "utf-32"))
     content = None if is_wide else describe_content(start)
     if content is not None:
-        raise InputError(f"{layout.name} holds {content[0]}, and is read as text: {content[1]}.")
+        raise InputError(f"{layout.name} holds {content[0]}, but is read as text: {content[1]}.")
     # A line end of a wide encoding has a zero byte; pairs of ASCII read as one character might pass as punctuation.
     is_narrow = is_wide and start.isascii() and 0 not in start
     guess = None if is_wide else guess_wide_encoding(start)

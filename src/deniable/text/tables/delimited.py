@@ -225,7 +225,9 @@ class DelimitedTable(TextTable[DelimitedLine]):
         self._names = names = [header.cell(index) for index in range(len(header.spans))]
         check = QuoteCheck(layout, header, names)
         others = [sign for sign in ";\t|," if len(names) == 1 and sign in names[0] and sign != layout.delimiter]
-        layout.check_columns(names, f" Is it another delimiter, --delimiter {others[0]!r}?" if others else "")
+        layout.check_columns(
+            names, f" If its delimiter is {others[0]!r}, give --delimiter {others[0]!r}." if others else ""
+        )
         check_new_columns(layout.name, names, self.new_columns)
         self.copied.names += names
         self._indices = {name: index for index, name in enumerate(names)}
@@ -260,7 +262,7 @@ class DelimitedTable(TextTable[DelimitedLine]):
             quotes = "" if layout.quoting == "none" else ", or are quotes ordinary characters there (--quoting none)"
             raise InputError(
                 f"{self.locate(line)} has {len(line.spans)} cells, the header has {len(self._names)}: is a quote or "
-                f"delimiter missing, is the delimiter another than {layout.delimiter!r} (--delimiter){quotes}?"
+                f"delimiter missing, is the delimiter not {layout.delimiter!r} (--delimiter){quotes}?"
             )
         index = self._indices[column]
         return line.cell(index), line.spans[index]

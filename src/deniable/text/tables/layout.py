@@ -120,7 +120,7 @@ class TableLayout:
         for name in self.columns:
             if named[name] > 1:
                 raise InputError(
-                    f"The text column {name!r} of {self.name} is released, and cannot also hold ids or persons, or be "
+                    f"The text column {name!r} of {self.name} is released, and cannot also hold ids or people, or be "
                     "copied: name it once."
                 )
 
@@ -128,7 +128,7 @@ class TableLayout:
         """Raise `InputError` where a ledger could not tell whose texts these are."""
         if self.person_column is None:
             raise InputError(
-                f"A ledger counts what persons spend, and {self.name} has no column of persons: name it, with --person "
+                f"A ledger counts what people spend, and {self.name} has no column of people: name it, with --person "
                 "on the command line."
             )
 
@@ -164,7 +164,9 @@ class CopiedContent:
 def check_new_columns(table: str, names: Iterable[str], new_names: Iterable[str]) -> None:
     """Raise `InputError` where a column that is to be added to a table is there."""
     for column in {*names}.intersection(new_names):
-        raise InputError(f"{table} has a column {column!r}, which would be added: rename it, or leave it out.")
+        raise InputError(
+            f"{table} already has a column {column!r}, which this command adds: rename it, or leave it out."
+        )
 
 
 def format_share(share: float) -> str:

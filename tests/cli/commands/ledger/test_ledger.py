@@ -36,7 +36,7 @@ def test_nothing_is_overwritten(create, place):
         ((), {"budget": "nan"}, "'budget'"),
         (("--delta", "2"), {}, "'delta'"),
         (("--unit", ""), {}, "'unit'"),
-        (("--key-file", "l.db"), {}, "one file"),
+        (("--key-file", "l.db"), {}, "the same path"),
         (("--key-file", "none/l.key"), {}, "none/l.key"),
         ((), {"where": "postgresql://localhost/none"}, "--key-file"),
     ],
@@ -71,7 +71,7 @@ def test_what_was_spent(charge, call):
     """Totals of all persons and of one, and what they were charged for; the same figures for programs."""
     assert charge("--over-budget", "drop").code == 0
     everybody = call("ledger", "show", "l.db").text
-    largest = "4 of 8 spent by the person who has spent most; 2 persons have spent some"
+    largest = "4 of 8 spent by the person who has spent most, of 2 charged"
     for part in (
         f"metric epsilon, steps          {largest}",
         "tem at epsilon 1: 2 charged, 6 words (metric steps)",

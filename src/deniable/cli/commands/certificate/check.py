@@ -10,10 +10,13 @@ import typer
 from deniable.cli.commandline import option
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
+from deniable.cli.tables import TableOptions, check_input_file
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.parallel import expect_passes
 
 if TYPE_CHECKING:
+    from deniable.checking import CertificateCheck
     from deniable.core.signatures import SignatureCheck
 
 
@@ -22,12 +25,10 @@ class SignatureOptions:
     """Signature.
 
     Attributes:
-        public_key: key of who is said to have signed: the .pub file of deniable key --sign.
-        table: table, or other file, that was released with the certificate.
+        public_key: the signer's public key; the .pub file that deniable key --sign wrote.
+        table: table, or other file, that was released with the certificate; without --public-key its rows, words and
+            columns are compared.
         signature: signature file.
-
-    Raises:
-        InputError: a table without a key.
     """
 
     public_key: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
@@ -35,11 +36,6 @@ class SignatureOptions:
     signature: Path | None = dataclasses.field(
         default=None, metadata=option(metavar="FILE", show_default="FILE.sig, if it exists")
     )
-
-    def __post_init__(self) -> None:
-        """Refuse a table that nothing is compared with."""
-        if self.table is not None and self.public_key is None:
-            raise InputError("--table is compared with what was signed: give the owner's --public-key too.")
 
     def check(self, file: Path, content: bytes) -> "SignatureCheck":
         """What is known of the signature of a certificate.
@@ -68,7 +64,7 @@ class OwnWords:
     Attributes:
         space: your copy of the word vectors, where the certificate names others than GloVe. No path in it is opened.
         hide: list of a hidden class of the owner's own; may be given more than once.
-        prior: public counts, a word and its count a line; never of private texts.
+        prior: file of public word counts, a word and its count per line; never count the private texts.
     """
 
     space: Path | None = dataclasses.field(
@@ -101,13 +97,18 @@ def run_certificate_check(
     file: Annotated[Path, typer.Argument(metavar="FILE", help="Certificate or model card, as JSON.")],
     signature: SignatureOptions,
     words: OwnWords,
+    table_format: TableOptions,
     output: CheckOutput,
 ) -> None:
-    """Check a certificate that anybody may have written.
+    """Check a certificate you received, without the private data.
 
-    The law is built anew and proved, and every field is marked as recomputed, contradicted, or only stated by the
-    owner. With --public-key, every change of the certificate and of the released table is detected. Exits with 1 if a
-    field or the signature is wrong.
+    The probabilities are computed and proved again, and every field is marked as recomputed, contradicted, or only
+    stated by the owner. With --public-key, every change of the certificate and of the released table is detected.
+    Exits with 1 if a field or the signature is wrong.
+
+    Examples:
+        deniable certificate check private.csv.certificate.json
+        deniable certificate check private.csv.certificate.json --public-key owner.pub --table private.csv
     """
     from deniable.checking import check_certificate, parse_certificate
     from deniable.checking.document import CERTIFICATE_LIMITS
@@ -128,12 +129,38 @@ def run_certificate_check(
     ):
         check = check_certificate(document, words.space, hide=hide, prior=words.prior)
     check = dataclasses.replace(check, signature=signature_check)
+    if signature.table is not None and signature.public_key is None:
+        check = _compare_table(check, str(signature.table), table_format)
     if output.html is not None:
         with open_outputs(output.html, force=output.force) as (stream,):
             stream.write(check.make_report().to_html().encode("utf-8", "backslashreplace"))
-    typer.echo(check.to_json() if output.json else str(check) + "\n", nl=False)
+    if output.json:
+        typer.echo(check.to_json(), nl=False)
+    else:
+        say(str(check))
     if check.overall == "contradicted":
         raise typer.Exit(EXIT_REFUTED)
+
+
+def _compare_table(check: "CertificateCheck", source: str, table_format: TableOptions) -> "CertificateCheck":
+    """A check in which a table without a signature is compared with what the certificate says of it.
+
+    Raises:
+        InputError: the table cannot be read, or the certificate is of something else.
+    """
+    from deniable.checking.released_table import compare_table, find_text_columns
+    from deniable.text.tables import detect_table_format, read_table
+    from deniable.text.tables.copied_columns import CopiedColumns
+
+    check_input_file(source)
+    name = table_format.format or detect_table_format(source)
+    layout = table_format.build_layout(source, name, ())
+    copied = CopiedColumns(layout)
+    # Which columns hold texts is not known yet, and quoted line breaks are suspect in the others alone.
+    read_table(source, dataclasses.replace(layout, quoting=layout.quoting or "standard"), name, copied)
+    names = list(dict.fromkeys(copied.names))
+    columns = find_text_columns(check.document, names) or names[:1]
+    return compare_table(check, names, read_table(source, dataclasses.replace(layout, columns=columns), name))
 
 
 def _read_bounded(path: Path, kind: str, limit: int) -> bytes:

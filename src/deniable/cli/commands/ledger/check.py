@@ -4,6 +4,7 @@ import typer
 
 from deniable.cli.charging import LedgerArgument, LedgerKeyOption, open_ledger
 from deniable.cli.process import EXIT_REFUTED
+from deniable.cli.terminal import say
 
 _MAX_SHOWN = 20
 
@@ -12,13 +13,16 @@ def run_ledger_check(where: LedgerArgument, *, key_file: LedgerKeyOption = None)
     """Check that a ledger is whole, that its charges add up, and that nobody is above a cap.
 
     Exits with 1 if something is wrong.
+
+    Examples:
+        deniable ledger check ledger.db
     """
     ledger = open_ledger(where, key_file)
     problems = ledger.find_problems()
     for problem in problems[:_MAX_SHOWN]:
-        typer.echo(problem)
+        say(problem)
     if len(problems) > _MAX_SHOWN:
-        typer.echo(f"and {len(problems) - _MAX_SHOWN:,} more")
+        say(f"and {len(problems) - _MAX_SHOWN:,} more")
     if problems:
         raise typer.Exit(EXIT_REFUTED)
-    typer.echo("the database is whole, every total is the sum of its charges, and nobody is above a cap")
+    say("the database is whole, every total is the sum of its charges, and nobody is above a cap")

@@ -3,10 +3,9 @@
 import dataclasses
 from pathlib import Path
 
-import typer
-
 from deniable.cli.charging import LedgerArgument, LedgerKeyOption
 from deniable.cli.commandline import option
+from deniable.cli.terminal import say
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -14,7 +13,7 @@ class LedgerBudget:
     """Privacy.
 
     Attributes:
-        budget: epsilon that each account of a person has.
+        budget: the most that each account of a person may spend.
         delta: delta of the account for releases that are (epsilon, delta)-private; for example 1e-6.
         unit: whose spending is counted.
     """
@@ -29,7 +28,10 @@ def run_ledger_create(where: LedgerArgument, allowed: LedgerBudget, key_file: Le
 
     Each person has accounts that are never added together: metric epsilon of words, one for each metric (privatize),
     pure epsilon of texts (rewrite), and epsilon at a delta (rewrite, synthesize, train). --budget is the cap of each.
-    The key names persons in the ledger, and noise follows from it: keep it apart from the database.
+    The key both pseudonymizes people in the ledger and seeds the noise: keep it away from the database.
+
+    Examples:
+        deniable ledger create ledger.db --budget 60
     """
     from deniable.core.errors import InputError
     from deniable.core.randomness import generate_key
@@ -38,14 +40,14 @@ def run_ledger_create(where: LedgerArgument, allowed: LedgerBudget, key_file: Le
 
     key_path = Path(find_key_path(where, key_file))
     if Path(where).absolute() == key_path.absolute():
-        raise InputError(f"The ledger and its key are one file, {where!r}: name another with --key-file.")
+        raise InputError(f"The ledger and its key have the same path, {where!r}: name another with --key-file.")
     facts = create_ledger(
         where, allowed.budget, delta=allowed.delta, unit=allowed.unit, secret=generate_key(), key_path=key_path
     )
     location = Ledger(where, f"file:{key_path}").shown_location
-    typer.echo(
+    say(
         f"Wrote the ledger {location}, which allows {facts.describe_caps()}, and its key {key_path}. "
-        "Keep the key secret, and where the ledger is not: without it the ledger shows numbers alone, and cannot be "
+        "Keep the key secret, and not next to the ledger. Without it the ledger shows only numbers, and cannot be "
         "used any more.",
         err=True,
     )

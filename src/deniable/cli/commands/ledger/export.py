@@ -7,13 +7,14 @@ import typer
 
 from deniable.cli.charging import LedgerArgument, LedgerKeyOption, list_ledger_files, open_ledger
 from deniable.cli.options import ForceOption
+from deniable.cli.terminal import say
 
 ExportOption = Annotated[
     str,
     typer.Option(
         "--output",
         "-o",
-        help='File to write, one JSON object a line; "-" for standard output.',
+        help='File to write, one JSON object per line; "-" for standard output.',
         rich_help_panel="Output",
         metavar="FILE",
     ),
@@ -25,7 +26,10 @@ def run_ledger_export(
 ) -> None:
     """Write what each person was charged for, one JSON object for each person and kind of release.
 
-    Persons stand in it as the ledger knows them, as keyed hashes.
+    People appear as keyed hashes, as in the ledger.
+
+    Examples:
+        deniable ledger export ledger.db --output charges.jsonl
     """
     from deniable.core.files import PIPE, check_outputs, open_outputs
 
@@ -45,4 +49,4 @@ def run_ledger_export(
             stream.write(json.dumps(row, ensure_ascii=False).encode("utf-8", "backslashreplace") + b"\n")
             rows += 1
     if output != PIPE:
-        typer.echo(f"wrote {rows:,} rows to {output}", err=True)
+        say(f"wrote {rows:,} rows to {output}", err=True)

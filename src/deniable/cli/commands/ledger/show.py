@@ -11,6 +11,7 @@ import typer
 
 from deniable.cli.charging import LedgerArgument, LedgerKeyOption, open_ledger
 from deniable.cli.options import JsonOption
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError, escape_unprintable, shorten_text
 
 if TYPE_CHECKING:
@@ -111,9 +112,13 @@ def run_ledger_show(
     key_file: LedgerKeyOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Show what was spent under a ledger, by all persons or by one.
+    """Show what was spent under a ledger, by everybody or by one person.
 
     The figures are for the owner only: they depend on who has texts in the private tables, and how many.
+
+    Examples:
+        deniable ledger show ledger.db
+        deniable ledger show ledger.db --person ann --json
     """
     from deniable.core.identity import make_identity
 
@@ -125,9 +130,9 @@ def run_ledger_show(
         typer.echo(json.dumps(dataclasses.asdict(spending), indent=2))
         return
     facts = ledger.facts
-    typer.echo(f"{ledger.shown_location} allows {ledger.facts.describe_caps()}")
+    say(f"{ledger.shown_location} allows {ledger.facts.describe_caps()}")
     for line in _describe_spending(spending, facts.unit, person):
-        typer.echo(line)
+        say(line)
 
 
 def _describe_spending(spending: Spending, unit: str, person: str | None) -> list[str]:
@@ -144,8 +149,8 @@ def _describe_spending(spending: Spending, unit: str, person: str | None) -> lis
         lines.append(f"  {name}{at}: {row.cells:,} charged, {row.units:,} {what}s ({_show_name(row.account)})")
     if spending.largest_loss is not None:
         lines.append(
-            "a metric account bounds a person's loss by its sum times the largest distance that a word moved; over "
-            f"all distances, with the largest loss of a word, by {format_upper(spending.largest_loss)} nats"
+            "a metric account bounds a person's loss by its sum times the largest distance that a word moved; "
+            f"whatever the distances were, the loss is at most {format_upper(spending.largest_loss)} nats"
         )
     return lines
 
@@ -164,4 +169,4 @@ def _describe_account(account: AccountSpending, unit: str, *, is_one: bool) -> s
     spent = f"{name:<30} {format_upper(account.largest)} of {format_lower(account.cap)} spent"
     if is_one:
         return spent
-    return f"{spent} by the {unit} who has spent most; {account.persons:,} {unit}s have spent some"
+    return f"{spent} by the {unit} who has spent most, of {account.persons:,} charged"

@@ -11,6 +11,7 @@ from deniable.cli.options import JsonOption
 from deniable.cli.progress import show_passes
 from deniable.cli.rows import Roles, Rows, read_public_table
 from deniable.cli.tables import TableOptions
+from deniable.cli.terminal import say
 from deniable.core.errors import InputError
 from deniable.core.parallel import expect_passes
 
@@ -68,9 +69,13 @@ def run_model_check(
     *,
     as_json: JsonOption = False,
 ) -> None:
-    """Check a language model: its licence and size, how well it knows public texts, and how fast it writes here.
+    """Check a language model: its license and size, how well it knows public texts, and how fast it writes here.
 
     Nothing is fetched, and no Python code of the files is run. Requires the lm extra of deniable.
+
+    Examples:
+        deniable model check smollm2
+        deniable model check smollm2 --public public.csv --rows 10000
     """
     from deniable.language.check import SAMPLE_TEXTS, check_model
     from deniable.language.model import LanguageModel
@@ -85,4 +90,7 @@ def run_model_check(
             source="" if rows is None else rows.source,
             rows=written.rows,
         )
-    typer.echo(check.make_report().to_json() if as_json else f"{check}\n", nl=False)
+    if as_json:
+        typer.echo(check.make_report().to_json(), nl=False)
+    else:
+        say(str(check))
