@@ -23,16 +23,28 @@ Kind = Literal["shared", "independent"]
 CONTROL = "control"
 _SPREAD = 4.0
 """Images with noise are shown on a scale of so many times the noise's, either side of grey."""
-IMAGES, BATCH, LAYER, COARSE, LABELS = (
+IMAGES, BATCH, ADVERSARIAL, LAYER, COARSE, LABELS = (
     "difference of two images",
     "images of a batch",
+    "adversarial examples",
     "first layer",
     "first layer, float32",
     "labels drawn at random",
 )
-EXPERIMENTS = (IMAGES, BATCH, LAYER, COARSE, LABELS)
+EXPERIMENTS = (IMAGES, BATCH, ADVERSARIAL, LAYER, COARSE, LABELS)
 """Each has a control with independent noise, a curve of its own."""
 LAW = "independent noise, black image or white"
+COEFFICIENTS = "coefficients of Eq. 6"
+RECONSTRUCTION, CLASSES, CLASSES_MENDED = (
+    "Eq. 6, a pixel",
+    "Eq. 10 as printed, a class",
+    "Eq. 10 with max(hW, 0), a class",
+)
+"""Expansions whose errors Appendix N bounds."""
+PRODUCT, ONE_PASS = "product of two networks", "one pass with both noises"
+BY_PSI = "product of two networks, noise divided by psi"
+PSIS = (1.0, 2.0, 5.0, 10.0, 100.0)
+"""Classifiers whose robustness is known exactly, in `studies.dpal_counterexample`."""
 NOISES: dict["LabelNoiseForm", str] = {
     "published": "one draw",
     "each step": "drawn in each step",
@@ -64,6 +76,7 @@ class Sizes:
         neurons: |h_pi|, of the last hidden layer where labels are recovered.
         dense_neurons: beta, of the fully connected first layer whose parameters are looked at.
         differences: releases of either data set for differences of two images, and for a black and a white image.
+        adversarial: releases of either data set for differences of two adversarial examples.
         recoveries: releases of either batch that are recovered without side knowledge.
         steps: steps of training on either batch, for the parameters.
         training_images: images that networks are trained on for their accuracy.
@@ -75,6 +88,7 @@ class Sizes:
     neurons: int = 256
     dense_neurons: int = 64
     differences: int = 10_000
+    adversarial: int = 2_000
     recoveries: int = 200
     steps: int = 200
     training_images: int = 60_000
@@ -264,6 +278,69 @@ def compute_law(context: Context) -> list[Row]:
     ]
 
 
+def compare_adversarial_examples(context: Context) -> list[Row]:
+    """Return what differences of adversarial examples show."""
+    from studies.dpal_expansions import audit_adversarial_differences
+
+    images, budget, rows = load_dataset(context).train.pixels[:3], build_budget(context), []
+    for kind, curve in (("shared", ADVERSARIAL), ("independent", name_control(ADVERSARIAL))):
+        event = audit_adversarial_differences(
+            images,
+            budget,
+            make_random(context, "adversarial", kind),
+            trials=context.sizes.adversarial,
+            independent=kind == "independent",
+        )
+        rows += describe_event(curve, event, budget.input_claim)
+    return rows
+
+
+def compute_expansions(context: Context) -> list[Row]:
+    """Return the sensitivity that Lemma 2 bounds, and the errors that Appendix N bounds."""
+    from studies.dpal_expansions import (
+        CLASS_BOUND,
+        RECONSTRUCTION_BOUND,
+        compute_expansion_errors,
+        measure_coefficient_sensitivity,
+    )
+
+    errors, budget = compute_expansion_errors(), build_budget(context)
+    sensitivity = measure_coefficient_sensitivity()
+    return [
+        *rows_of(COEFFICIENTS, None, sensitivity_claimed=budget.delta_r, sensitivity=sensitivity),
+        *rows_of(RECONSTRUCTION, None, error_bound=RECONSTRUCTION_BOUND, largest_error_of_it=errors.reconstruction),
+        *rows_of(CLASSES, None, error_bound=CLASS_BOUND, largest_error_of_it=errors.printed),
+        *rows_of(CLASSES_MENDED, None, error_bound=CLASS_BOUND, largest_error_of_it=errors.mended),
+    ]
+
+
+def compare_certificates(context: Context) -> list[Row]:  # noqa: ARG001 - nothing is drawn, and no data are read
+    """Return what DPAL's certificate says of two classifiers of known robustness."""
+    from studies.dpal_counterexample import check_product, compare_one_pass, compare_two_networks
+
+    product, rows = check_product(), []
+    for curve, found in ((PRODUCT, compare_two_networks()), (ONE_PASS, compare_one_pass())):
+        rows += rows_of(
+            curve,
+            None,
+            size_claimed=found.published,
+            size_in_one_unit=found.one_unit,
+            size_proved=found.sound,
+            true_size=found.true_distance,
+        )
+    for psi in PSIS:
+        found = compare_two_networks(psi=psi)
+        rows += rows_of(
+            BY_PSI, psi, size_claimed=found.published, size_proved=found.sound, true_size=found.true_distance
+        )
+    return [
+        *rows,
+        *rows_of(PRODUCT, None, epsilon_of_both=product.epsilon, largest_loss=product.largest_loss),
+        *rows_of(PRODUCT, None, attacks_beyond_it=product.beyond),
+        *rows_of(PRODUCT, None, inputs_certified_at_1=product.certified, inputs_changed=product.changed),
+    ]
+
+
 def train_networks(context: Context) -> list[Row]:
     """Return accuracies with noise shared, drawn anew and independent."""
     from studies.dpal_noise import measure_noise_utility
@@ -286,6 +363,9 @@ MEASURES: dict[str, Callable[[Context], list[Row]]] = {
     "labels": recover_labels,
     "sensitivity": compute_law,
     "utility": train_networks,
+    "adversarial": compare_adversarial_examples,
+    "expansions": compute_expansions,
+    "certificates": compare_certificates,
 }
 
 
@@ -315,8 +395,17 @@ def paint_row(images: "Tensor", low: float, high: float) -> npt.NDArray[np.uint8
 CONTROLS = tuple(map(name_control, EXPERIMENTS))
 LABEL_CURVES = tuple(name_labels(noise, axis) for noise, axis in LABEL_RUNS)
 _FLOOR, _CEILING = 0.008, 100.0
-_TICKS = ("two\nimages", "batch of\nimages", "first\nlayer", "first layer\nfloat32", "labels", "law")
+_TICKS = (
+    "two\nimages",
+    "batch of\nimages",
+    "attacked\nimages",
+    "first\nlayer",
+    "first layer\nfloat32",
+    "labels",
+    "law",
+)
 CLAIMED = below(at(metric="epsilon claimed"))
+BOUNDED = below(at(metric="error bound"))
 
 
 def draw_bounds() -> Panel:
@@ -344,7 +433,7 @@ STUDY = Study(
     name="dpal-audit",
     title="DPAL, audited",
     citation="NhatHai Phan and others (2020), *Differential Privacy in Adversarial Learning with Provable Robustness*, "
-    "under review at ICLR, Algorithm 1, Lemmas 3 and 4, Theorems 1, 3 and 4.",
+    "under review at ICLR, Algorithm 1, Lemmas 2 to 5, Theorems 1 to 5, Proposition 1, Appendix N.",
     question="DPAL trains models that are said to be private, robust and accurate at once, at a total epsilon of 0.2. "
     "What does its noise hide of the training images and labels?",
     picture="Ten digits; the noise that DPAL calls private, in which nothing can be seen; the same ten digits, "
@@ -352,16 +441,40 @@ STUDY = Study(
     "nothing. Beside: bounds on epsilon 40 to 270 times the claims, labels recovered in full, and accuracy that "
     "vanishes with independent noise.",
     full=Grid(tuple((name,) for name in MEASURES), Sizes()),
-    quick=Grid(tuple((name,) for name in MEASURES), Sizes(recoveries=25, steps=25, training_images=15_000, epochs=4)),
+    quick=Grid(
+        tuple((name,) for name in MEASURES),
+        Sizes(
+            batch=500, neurons=64, dense_neurons=32, differences=2_000, adversarial=200, recoveries=25, steps=15,
+            training_images=6_000, epochs=4,
+        ),
+    ),
     measure=measure,
     paint=paint_batch,
-    curves={name: name for name in (*EXPERIMENTS, LAW, *CONTROLS, *LABEL_CURVES, *NETWORKS.values())},
+    curves={
+        name: name
+        for name in (
+            *EXPERIMENTS, LAW, *CONTROLS, *LABEL_CURVES, *NETWORKS.values(), COEFFICIENTS, RECONSTRUCTION, CLASSES,
+            CLASSES_MENDED, PRODUCT, ONE_PASS, BY_PSI,
+        )
+    },
     metrics={
         "epsilon claimed": Metric("epsilon claimed", ".3g"),
         "epsilon at least": Metric("lower bound on epsilon, 95 %", ".3g"),
         "epsilon": Metric("epsilon by law", ".3g"),
         "epsilon at delta": Metric("epsilon at delta 1e-5", ".3g"),
         "sensitivity": Metric("l1 sensitivity", ",.0f"),
+        "sensitivity claimed": Metric("l1 sensitivity claimed", ",.0f"),
+        "error bound": Metric("bound on the error, as claimed", ".3g"),
+        "largest error of it": Metric("largest error for |z| up to 1", ".3g"),
+        "size claimed": Metric("size claimed, kappa + phi", ".3g"),
+        "size in one unit": Metric("the same, kappa in the unit of phi", ".3g"),
+        "size proved": Metric("size proved", ".3g"),
+        "true size": Metric("true size", ".3g"),
+        "epsilon of both": Metric("sum of the epsilons", ".3g"),
+        "largest loss": Metric("largest change of an expectation, ln", ".3g"),
+        "attacks beyond it": Metric("attacks by which it changes by more", ".0f"),
+        "inputs certified at 1": Metric("inputs certified at size 1", ",.0f"),
+        "inputs changed": Metric("of these, inputs whose class changes", ".0f"),
         "noise scale": Metric("scale of the noise", ".3g"),
         "runs told apart": Metric("runs that tell two data sets apart", ".1%"),
         "images recovered": Metric("images recovered without an error", ".1%"),
@@ -400,6 +513,65 @@ STUDY = Study(
             "Labels are eps2-private (Lemma 4, Theorem 3).",
             at(LABELS, metric="epsilon at least"),
             CLAIMED,
+            is_universal=True,
+        ),
+        Statement(
+            "Adversarial examples of perturbed images are (eps1/gamma_x)-private, from which Theorem 2 follows "
+            "(Appendix H, Result 4).",
+            at(ADVERSARIAL, metric="epsilon at least"),
+            CLAIMED,
+            is_universal=True,
+        ),
+        Statement(
+            "The coefficients of Eq. 6 have the sensitivity d (beta + 2) at most (Lemma 2).",
+            at(COEFFICIENTS, metric="sensitivity"),
+            below(at(metric="sensitivity claimed")),
+            is_universal=True,
+        ),
+        Statement(
+            "The first-order expansion errs by at most 4 e / (1 + e)^2 for each pixel (Eq. 29).",
+            at(RECONSTRUCTION, metric="largest error of it"),
+            BOUNDED,
+            is_universal=True,
+        ),
+        Statement(
+            "The second-order expansion errs by at most (e^2 + 2 e - 1) / (e (1 + e)^2) for each class (Eq. 30): of "
+            "Eq. 10 as printed.",
+            at(CLASSES, metric="largest error of it"),
+            BOUNDED,
+            is_universal=True,
+        ),
+        Statement(
+            "The same (Eq. 30): with max(h W, 0) in Eq. 10.",
+            at(CLASSES_MENDED, metric="largest error of it"),
+            BOUNDED,
+            is_universal=True,
+        ),
+        Statement(
+            "Expectations of a product of independent mechanisms change by the sum of their epsilons at most (Lemma "
+            "5): attacks of size 1 for which one does not.",
+            at(PRODUCT, metric="attacks beyond it"),
+            near(0),
+            is_universal=True,
+        ),
+        Statement(
+            "A class that is certified for such a product at size 1 does not change (Theorem 5): inputs for which it "
+            "does.",
+            at(PRODUCT, metric="inputs changed"),
+            near(0),
+            is_universal=True,
+        ),
+        Statement(
+            "The class does not change up to the size kappa + phi (Proposition 1).",
+            at((PRODUCT, ONE_PASS), metric="size claimed", label="two classifiers of known robustness"),
+            below(at(metric="true size")),
+            is_universal=True,
+        ),
+        Statement(
+            "Noise divided by psi at inference leaves the robustness bounds as they are (Appendix L): the size that is "
+            "claimed holds.",
+            at(BY_PSI, metric="size claimed", label="every psi"),
+            below(at(metric="true size")),
             is_universal=True,
         ),
         Statement(
@@ -444,6 +616,17 @@ STUDY = Study(
              "labels recovered"),
             (*EXPERIMENTS, LAW, *CONTROLS, *LABEL_CURVES),
         ),
+        Table(
+            "Sensitivity and expansions",
+            ("sensitivity claimed", "sensitivity", "error bound", "largest error of it"),
+            (COEFFICIENTS, RECONSTRUCTION, CLASSES, CLASSES_MENDED),
+        ),
+        Table(
+            "Certificates of classifiers whose robustness is known exactly, in the paper's unit",
+            ("size claimed", "size in one unit", "size proved", "true size"),
+            (PRODUCT, ONE_PASS),
+        ),
+        Table("The same by psi", ("size claimed", "size proved", "true size"), (BY_PSI,), x="psi"),
         Table("Accuracy", ("accuracy", "accuracy|low", "accuracy|high"), tuple(NETWORKS.values())),
     ),
     keys=(

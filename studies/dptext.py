@@ -1,13 +1,13 @@
 """Habernal 2022 on Beigi et al. 2019 (DPText): what its representations of texts serve for, and what they give away."""
 
 import dataclasses
+from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
-import numpy as np
-
-from deniable.measure.intervals import estimate_share
-from studies.flights import FILES, Part, measure_majority, split_flights
-from studies.rows import Row, at, row_of, rows_of
+from studies import noise_samplers
+from studies.flights import FILES, load_parts, measure_majority
+from studies.noise_samplers import SAMPLERS, count_missing, measure_sampler
+from studies.rows import Row, at, find_row, row_of_mean
 from studies.runner import Context
 from studies.study import (
     Axis,
@@ -26,16 +26,28 @@ from studies.study import (
 )
 
 if TYPE_CHECKING:
-    from studies.released import Released
+    from deniable.published.dptext.mechanism import InvalidDraws
+    from deniable.published.dptext.training import NoiseVariant
 
-REDRAWN, ZEROED, CORRECTED, SILENT = "as published, redrawn", "as published, zeros", "corrected", "no noise"
-PUBLISHED = (REDRAWN, ZEROED)
-"""The papers' sampler, with missing logarithms drawn again or replaced by zero; epsilon is learned."""
-NOISY = (*PUBLISHED, CORRECTED)
-TRANSFORM, BLIND = "the published transform", "most frequent class"
-EPSILONS = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0)
-_LEAST_COUNT = 2
-"""Occurrences of a word of the encoder's vocabulary."""
+REDRAWN, ZEROED, SILENT = "as published, redrawn", "as published, zeros", "no noise"
+CORRECTED, NORM = "corrected", "corrected, in the maximum norm"
+PUBLISHED, REMEDIES = (REDRAWN, ZEROED), (CORRECTED, NORM)
+"""The papers' sampler, with missing logarithms drawn again or replaced by zero, whose epsilon is learned; and Laplace
+noise, or that of the norm of the box, with a fixed one."""
+NOISY = (*PUBLISHED, *REMEDIES)
+NOISES: dict[str, tuple["NoiseVariant", "InvalidDraws"]] = {
+    REDRAWN: ("published", "redraw"),
+    ZEROED: ("published", "zero"),
+    CORRECTED: ("fixed", "redraw"),
+    NORM: ("norm", "redraw"),
+    SILENT: ("none", "redraw"),
+}
+"""Noise of an encoder, and what becomes of logarithms that do not exist."""
+BLIND = "most frequent class"
+EPSILONS, BETWEEN = (1.0, 3.0, 10.0, 30.0, 100.0, 300.0), (20.0,)
+"""Epsilons of all, and of the remedies only, with the adversary."""
+DECISIVE, TRAININGS = (10.0, 20.0, 30.0, 100.0), 4
+"""Epsilons at which a remedy begins to leave something; how often its encoder is trained there, with the adversary."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -82,40 +94,38 @@ def name_curve(way: str, has_adversary: bool) -> str:  # noqa: FBT001 - part of 
     return f"{way}, {'with' if has_adversary else 'without'} adversary"
 
 
-def measure(context: Context, way: str, epsilon: float | None, has_adversary: bool | None) -> list[Row]:  # noqa: FBT001 - part of a cell
+def name_training(way: str, number: int) -> str:
+    """Return the curve of one of several trainings with the adversary, the first of which is that of the tables."""
+    return f"{name_curve(way, has_adversary=True)}{f', training {number}' if number > 1 else ''}"
+
+
+def name_trainings(way: str) -> str:
+    """Return the curve of their mean."""
+    return f"{way}, {TRAININGS} trainings"
+
+
+def measure(
+    context: Context,
+    way: str,
+    epsilon: float | None = None,
+    has_adversary: bool | None = None,  # noqa: FBT001 - part of a cell
+    training: int = 1,
+) -> list[Row]:
     """Return what becomes of one training, or what holds for all of them."""
+    if way in SAMPLERS:
+        return measure_sampler(way, context.sizes.draws, context.derive_seed("sampler", way))
     if has_adversary is None:
-        return [*draw_noise(context), *guess_blindly(context)]
-    curve = name_curve(way, has_adversary)
-    released = release_vectors(context, way, epsilon, has_adversary)
+        return [*count_missing(context.sizes.draws, context.derive_seed("draws")), *guess_blindly(context)]
+    from studies.released import check_claim, find_texts, name_classes, name_intents, release_vectors
+
+    curve = name_training(way, training) if training > 1 else name_curve(way, has_adversary)
+    released = release_vectors(context, curve, epsilon, NOISES[way], has_adversary)
+    if training > 1:
+        return [name_intents(context, released, curve, epsilon)]
     return [
         *name_classes(context, released, curve, epsilon),
         *find_texts(context, released, curve, epsilon),
         *(check_claim(context, released, curve, epsilon) if epsilon is not None else ()),
-    ]
-
-
-def load_parts(context: Context) -> list[Part]:
-    """Return the texts for encoders, for classifiers and attackers, and to test them on."""
-    sizes: Sizes = context.sizes
-    return context.share(
-        "parts",
-        lambda: split_flights(
-            context, (sizes.train, sizes.known, sizes.test), intents=sizes.intents, cities=sizes.cities
-        ),
-    )
-
-
-def draw_noise(context: Context) -> list[Row]:
-    """Return what becomes of uniform numbers from (0, 1) in the transform of DPText (Habernal 2022, equation 9)."""
-    count: int = context.sizes.draws
-    u = np.random.default_rng(context.derive_seed("draws")).random(count)
-    with np.errstate(invalid="ignore"):
-        noise = -np.sign(u) * np.log(1 - 2 * np.abs(u))
-    missing = estimate_share(int(np.isnan(noise).sum()), count)
-    return [
-        row_of(TRANSFORM, None, "missing", missing),
-        Row(TRANSFORM, None, "negative draws", float((noise < 0).sum())),
     ]
 
 
@@ -130,121 +140,45 @@ def guess_blindly(context: Context) -> list[Row]:
     ]
 
 
-def name_cell(curve: str, epsilon: float | None) -> str:
-    """Return the name that seeds of one training follow from."""
-    way, _, adversary = curve.rpartition(", ")
-    return f"{way}, {adversary}" if epsilon is None else f"{way}, epsilon {epsilon:g}, {adversary}"
+def build_cells(
+    epsilons: tuple[float, ...], between: tuple[float, ...] = ()
+) -> tuple[tuple[str | float | None, ...], ...]:
+    """Return what holds for all trainings, then the trainings: without noise first, by epsilon, and several times.
 
-
-def release_vectors(context: Context, way: str, epsilon: float | None, has_adversary: bool) -> "Released":  # noqa: FBT001 - part of a cell
-    """Train one model, and return what it makes of the other texts, each released once."""
-    from deniable.published.dptext.representation import fit_representation
-    from deniable.published.dptext.training import AttributeRecords, RepresentationOptions
-    from deniable.rewriting.tokens import Vocabulary
-    from studies.dptext_attack import get_noise_law
-    from studies.released import Released
-
-    sizes: Sizes = context.sizes
-    train, known, test = load_parts(context)
-    name = name_cell(name_curve(way, has_adversary), epsilon)
-    options = RepresentationOptions(
-        variant="none" if epsilon is None else "fixed" if way == CORRECTED else "published",
-        epsilon=epsilon or 1.0,
-        invalid="zero" if way == ZEROED else "redraw",
-        dimensions=sizes.dimensions,
-        hidden=sizes.hidden,
-        adversary=sizes.adversary if has_adversary else 0.0,
-        reconstruction=sizes.reconstruction,
-        epochs=sizes.epochs,
-    )
-    vocabulary = Vocabulary.build(train.texts, min_count=_LEAST_COUNT)
-    records = AttributeRecords(train.texts, train.task, train.city[:, None])
-    model = fit_representation(records, vocabulary, options, seed=context.derive_seed("training", name))
-    of_known, of_test = model.encode(known.texts), model.encode(test.texts)
-    mechanism = model.make_mechanism(context.derive_seed("noise", name))
-    return Released(
-        model, get_noise_law(model), mechanism.sample(of_known), mechanism.sample(of_test), of_known, of_test
-    )
-
-
-def name_classes(context: Context, released: "Released", curve: str, epsilon: float | None) -> list[Row]:
-    """Return how often intent and city of the tested texts are named by who learned from released vectors."""
-    from studies.released import BOTH, measure_by_law, measure_classifier
-
-    sizes: Sizes = context.sizes
-    _, known, test = load_parts(context)
-    name = name_cell(curve, epsilon)
-    seed = context.derive_seed("classifier", name) % 2**32
-    task = measure_classifier(released, known.task, test.task, sizes.trees, seed)
-    city = measure_classifier(released, known.city, test.city, sizes.trees, seed, BOTH)
-    random = np.random.default_rng(context.derive_seed("width", name))
-    by_law = measure_by_law(released, known.city, test.city, sizes.chosen, random)
-    return [
-        row_of(curve, epsilon, "intent named", task),
-        row_of(curve, epsilon, "city named, learned", city),
-        row_of(curve, epsilon, "city named, law known", by_law),
-        row_of(curve, epsilon, "city named", max(city, by_law, key=lambda estimate: estimate.value)),
-    ]
-
-
-def find_texts(context: Context, released: "Released", curve: str, epsilon: float | None) -> list[Row]:
-    """Return how often the text behind a release is found by who lists all tested texts, and the signs of the noise."""
-    from deniable.published.dptext.training import BOX_LOWER, BOX_UPPER
-    from studies.released import identify_texts
-
-    name, (_, _, test) = name_cell(curve, epsilon), load_parts(context)
-    random = np.random.default_rng(context.derive_seed("who", name))
-    seed = context.derive_seed("noise of who", name)
-    success, city = identify_texts(released, test.city, context.sizes.identified, random, seed)
-    noise = released.test - np.clip(released.test_encodings, BOX_LOWER, BOX_UPPER)
-    bounds = rows_of(
-        curve,
-        epsilon,
-        text_found_permitted=success.max_success_rate,
-        epsilon_by_texts_found=success.epsilon_lower_bound,
-    )
-    return [
-        row_of(curve, epsilon, "text found", success.success_rate),
-        *(bounds if epsilon is not None else ()),
-        row_of(curve, epsilon, "city named, texts listed", city),
-        *rows_of(curve, epsilon, below_the_input=(noise < 0).mean(), the_input_itself=(noise == 0).mean()),
-    ]
-
-
-def check_claim(context: Context, released: "Released", curve: str, epsilon: float) -> list[Row]:
-    """Return what is known of the claim: the law's own loss, and what samples say at two texts far apart."""
-    from deniable.auditing import audit, verify
-    from studies.released import find_farthest
-
-    model, name = released.model, name_cell(curve, epsilon)
-    exact = verify(model.make_mechanism(), dimension=model.dimensions)
-    verdict = audit(
-        model.make_mechanism(context.derive_seed("noise of audit", name)).sample,
-        *find_farthest(released.test_encodings),
-        claim=model.epsilon,
-        samples=context.sizes.audit_samples,
-        batched=True,
-        seed=context.derive_seed("audit", name),
-    )
-    return rows_of(
-        curve,
-        epsilon,
-        epsilon_claimed=model.epsilon,
-        epsilon_over_its_bound=model.epsilon / epsilon,
-        epsilon_by_law=exact.epsilon,
-        proved=exact.status == "proved",
-        epsilon_by_audit=verdict.lower_bound,
-        refuted_by_audit=verdict.status == "refuted",
-    )
-
-
-def build_cells(epsilons: tuple[float, ...]) -> tuple[tuple[str, float | None, bool | None], ...]:
-    """Return what holds for all trainings, then the trainings: without noise first, then by epsilon."""
-    noises = [(SILENT, None), *((way, epsilon) for epsilon in epsilons for way in NOISY)]
+    Args:
+        epsilons: of every kind of noise.
+        between: of the remedies only, with the adversary.
+    """
+    everywhere = sorted({*epsilons, *between})
+    pairs = [(way, epsilon) for epsilon in everywhere for way in (NOISY if epsilon in epsilons else REMEDIES)]
     return (
         (BLIND, None, None),
-        *((way, epsilon, has_adversary) for way, epsilon in noises for has_adversary in (True, False)),
+        *(
+            (way, epsilon, has_adversary)
+            for way, epsilon in ((SILENT, None), *pairs)
+            for has_adversary in ((True,) if epsilon in between else (True, False))
+        ),
+        *(
+            (way, epsilon, True, number)
+            for way, epsilon in pairs
+            if way in REMEDIES and epsilon in DECISIVE
+            for number in range(2, TRAININGS + 1)
+        ),
+        *((name,) for name in SAMPLERS),
     )
+
+
+def derive(rows: Sequence[Row]) -> list[Row]:
+    """Return the mean over trainings of how often the intent is named, with Student's interval."""
+    means = []
+    for way in REMEDIES:
+        for epsilon in DECISIVE:
+            curves = (name_training(way, number + 1) for number in range(TRAININGS))
+            found = (find_row(rows, curve, epsilon, "intent named") for curve in curves)
+            own = [row.value for row in found if row is not None]
+            if len(own) == TRAININGS:
+                means.append(row_of_mean(name_trainings(way), epsilon, "intent named", own))
+    return means
 
 
 def name_curves(*ways: str, adversary: bool | None = None) -> tuple[str, ...]:
@@ -253,7 +187,7 @@ def name_curves(*ways: str, adversary: bool | None = None) -> tuple[str, ...]:
 
 
 CURVES = name_curves(*NOISY, SILENT)
-_LOOKS = {REDRAWN: ("D", 2), ZEROED: ("v", 3), CORRECTED: ("o", 0), SILENT: ("*", -1)}
+_LOOKS = {REDRAWN: ("D", 2), ZEROED: ("v", 3), CORRECTED: ("o", 0), NORM: ("s", 4), SILENT: ("*", -1)}
 _FLOOR, _CEILING = 1e-2, 1e3
 _CLAIM = Axis("claimed epsilon, learned or fixed", log=10, limits=(0.8, 400.0), ticks=(1, 3, 10, 30, 100, 300))
 
@@ -309,10 +243,11 @@ STUDY = Study(
     question="DPText turns a text into a vector with noise, whose epsilon is learned, and trains the encoder against "
     "who wants a private attribute. Half of that noise does not exist. What do its vectors still serve for, and what "
     "do they give away, as published and corrected?",
-    picture="Above with the adversary, below without. As published, above all with zeros, the intent is named and so "
-    "is the text; corrected, next to nothing is named below epsilon 30. Bounds exceed the claims of the published "
-    "sampler at small epsilon.",
-    full=Grid(build_cells(EPSILONS), Sizes()),
+    picture="Above with the adversary, in the middle without. As published, above all with zeros, the intent is named "
+    "and so is the text; corrected, next to nothing is named up to epsilon 10. Bounds exceed the claims of the "
+    "published sampler at small epsilon. Below, histograms of the samplers beside their exact laws: those of equations "
+    "4, 5 and 7 are on the Laplace distribution, those of equation 9 have nothing below 0.",
+    full=Grid(build_cells(EPSILONS, BETWEEN), Sizes()),
     quick=Grid(
         build_cells((1.0, 100.0)),
         Sizes(
@@ -327,7 +262,13 @@ STUDY = Study(
         ),
     ),
     measure=measure,
-    curves={**{curve: curve for curve in CURVES}, BLIND: BLIND, TRANSFORM: TRANSFORM},
+    derive=derive,
+    curves={
+        **{curve: curve for curve in CURVES},
+        BLIND: BLIND,
+        **{name_trainings(way): name_trainings(way) for way in REMEDIES},
+        **noise_samplers.TITLES,
+    },
     metrics={
         "intent named": Metric("intent named", ".1%"),
         "city named": Metric("city named, the better of two attackers", ".1%"),
@@ -345,18 +286,10 @@ STUDY = Study(
         "refuted by audit": Metric("refuted by audit", ".0f"),
         "below the input": Metric("coordinates released below their input", ".1%"),
         "the input itself": Metric("coordinates released as they are", ".1%"),
-        "missing": Metric("draws that are no number", ".1%"),
-        "negative draws": Metric("negative draws", ",.0f"),
+        **noise_samplers.METRICS,
     },
     statements=(
-        Statement(
-            "With u from (0, 1) the transform gives positive numbers or NaN only, half of them NaN (Habernal 2022, "
-            "Theorem 3.1).",
-            at(TRANSFORM, metric="missing"),
-            near(0.5, 0.002),
-            also=((at(TRANSFORM, metric="negative draws"), near(0)),),
-            is_universal=True,
-        ),
+        *noise_samplers.STATEMENTS,
         Statement(
             "Whether NaN is replaced by zero or drawn again, no negative value is obtained (Habernal 2022, Section "
             "3.3).",
@@ -377,9 +310,9 @@ STUDY = Study(
         ),
         Statement(
             "All empirical losses of the Laplace mechanism are bounded by epsilon (Habernal 2022, Section 5).",
-            at(name_curves(CORRECTED), metric="epsilon by audit", label="corrected"),
+            at(name_curves(*REMEDIES), metric="epsilon by audit", label="corrected"),
             below(at(metric="epsilon claimed")),
-            also=((at(name_curves(CORRECTED), metric="proved", label="corrected"), near(1)),),
+            also=((at(name_curves(*REMEDIES), metric="proved", label="corrected"), near(1)),),
         ),
         Statement(
             "Epsilon is learned with the network, below a bound (Beigi et al. 2019).",
@@ -411,7 +344,21 @@ STUDY = Study(
             above(at(BLIND)),
         ),
     ),
-    panels=(*draw_panels(has_adversary=True), *draw_panels(has_adversary=False)),
+    questions=(
+        Statement(
+            "Below epsilon 30 a corrected DPText leaves nothing: the intent is named as blindly, to 1 point, in the "
+            "mean over trainings.",
+            at(tuple(map(name_trainings, REMEDIES)), (10.0, 20.0), "intent named"),
+            near(at(BLIND), 0.01),
+            is_universal=True,
+        ),
+        Statement(
+            "From 20 on noise in the norm of the box leaves more than Laplace noise, in the mean over trainings.",
+            at(name_trainings(NORM), (20.0, 30.0, 100.0), "intent named"),
+            above(at(name_trainings(CORRECTED))),
+        ),
+    ),
+    panels=(*draw_panels(has_adversary=True), *draw_panels(has_adversary=False), *noise_samplers.PANELS),
     tables=(
         Table(
             "All models",
@@ -428,6 +375,17 @@ STUDY = Study(
             (*CURVES, BLIND),
             x="bound",
         ),
+        Table(
+            "Several trainings of the remedies, with the adversary: intents named, in the mean",
+            ("intent named", "intent named|low", "intent named|high"),
+            tuple(map(name_trainings, REMEDIES)),
+            x="epsilon",
+        ),
+        Table(
+            "Figure 2 of the paper: functions of uniform numbers",
+            (noise_samplers.FAR, noise_samplers.NEITHER, "negative"),
+            tuple(SAMPLERS),
+        ),
     ),
     keys=(
         Line("", "", "o", label="left: by learning; right: by texts found"),
@@ -435,5 +393,6 @@ STUDY = Study(
     ),
     files=FILES,
     packages=("torch",),
+    is_small=True,
     columns=3,
 )

@@ -6,6 +6,7 @@ as published is one-sided, so that a vector rules out every text whose encoding 
 """
 
 import dataclasses
+import math
 from collections.abc import Sequence
 from typing import Literal
 
@@ -16,7 +17,7 @@ from deniable.core.parallel import parallel_map
 from deniable.measure.labels import ClassCodes
 from deniable.published.dptext.representation import Representation
 
-NoiseKind = Literal["none", "two-sided", "one-sided", "one-sided or none"]
+NoiseKind = Literal["none", "two-sided", "maximum norm", "one-sided", "one-sided or none"]
 
 SAME_WIDTH = 1e-6
 """Difference up to which two coordinates count as equal: recomputing an encoding can round differently."""
@@ -28,11 +29,11 @@ _VECTORS_PER_BLOCK = 32
 
 @dataclasses.dataclass(frozen=True)
 class NoiseLaw:
-    """The law of one coordinate's noise.
+    """The law of the noise of a vector.
 
     Attributes:
-        kind: none, two-sided exponential (Laplace), one-sided exponential, or one-sided for half of the draws and none
-            for the others.
+        kind: none; exponential in the maximum norm; or of independent coordinates: two-sided exponential (Laplace),
+            one-sided exponential, or one-sided for half of the draws and none for the others.
         scale: of the exponential parts.
     """
 
@@ -40,22 +41,24 @@ class NoiseLaw:
     scale: float
 
     def compute_log_density(self, noise: FloatArray, width: float) -> FloatArray:
-        """Return the log-density of noise, extended below zero by an exponential of some width where it is one-sided.
+        """Return the log-density (...) of noise, extended below zero by an exponential of some width if one-sided.
 
         Args:
-            noise: of any shape.
+            noise: (..., n) vectors.
             width: > 0; typical distance of another text's encoding from the true one.
         """
-        magnitudes = np.abs(noise)
-        if self.kind in {"none", "two-sided"}:
-            scale = max(self.scale, width)
-            two_sided: FloatArray = -magnitudes / scale - np.log(2 * scale)
-            return two_sided
-        one_sided: FloatArray = -magnitudes / np.where(noise < 0, width, self.scale) - np.log(self.scale + width)
-        if self.kind == "one-sided":
-            return one_sided
-        mixed: FloatArray = np.logaddexp(one_sided, -magnitudes / width - np.log(2 * width)) - np.log(2)
-        return mixed
+        magnitudes, n, scale = np.abs(noise), noise.shape[-1], max(self.scale, width)
+        log_density: FloatArray
+        if self.kind == "maximum norm":
+            log_density = -magnitudes.max(axis=-1) / scale - n * np.log(2 * scale) - math.lgamma(n + 1)
+        elif self.kind in {"none", "two-sided"}:
+            log_density = (-magnitudes / scale - np.log(2 * scale)).sum(axis=-1)
+        else:
+            one_sided = -magnitudes / np.where(noise < 0, width, self.scale) - np.log(self.scale + width)
+            if self.kind == "one-sided or none":
+                one_sided = np.logaddexp(one_sided, -magnitudes / width - np.log(2 * width)) - np.log(2)
+            log_density = one_sided.sum(axis=-1)
+        return log_density
 
 
 def get_noise_law(model: Representation) -> NoiseLaw:
@@ -64,8 +67,8 @@ def get_noise_law(model: Representation) -> NoiseLaw:
     if options.variant == "none":
         return NoiseLaw("none", 0.0)
     scale = model.make_mechanism().scale(model.dimensions)
-    if options.variant == "fixed":
-        return NoiseLaw("two-sided", scale)
+    if options.variant in {"fixed", "norm"}:
+        return NoiseLaw("two-sided" if options.variant == "fixed" else "maximum norm", scale)
     return NoiseLaw("one-sided or none" if options.invalid == "zero" else "one-sided", scale)
 
 
@@ -74,8 +77,7 @@ def compute_log_likelihoods(released: FloatArray, candidates: FloatArray, law: N
 
     def score_block(first: int) -> FloatArray:
         noise = released[first : first + _VECTORS_PER_BLOCK, None, :] - candidates
-        sums: FloatArray = law.compute_log_density(noise, width).sum(axis=2)
-        return sums
+        return law.compute_log_density(noise, width)
 
     blocks = parallel_map(score_block, range(0, len(released), _VECTORS_PER_BLOCK))
     return np.concatenate(blocks) if blocks else np.empty((0, len(candidates)))

@@ -67,6 +67,17 @@ def split_flights(context: Context, sizes: Sequence[int], *, intents: int, citie
     return [_take_part(texts, task, city, order[start:end]) for start, end in itertools.pairwise(edges.tolist())]
 
 
+def load_parts(context: Context) -> list[Part]:
+    """Return the texts for encoders, for classifiers and attackers, and to test them on; split once in a run."""
+    sizes = context.sizes
+    return context.share(
+        "parts",
+        lambda: split_flights(
+            context, (sizes.train, sizes.known, sizes.test), intents=sizes.intents, cities=sizes.cities
+        ),
+    )
+
+
 def read_intents(context: Context) -> dict[str, str]:
     """Return the first intent of every distinct text."""
     intent_of: dict[str, str] = {}

@@ -195,8 +195,7 @@ STUDY = Study(
     ),
     questions=(
         Statement(
-            "At the same attacker's success TEM gives more utility than multivariate Laplace. (Carvalho et al. 2021, "
-            "4.1, say that it adds less noise where words are dense; this study says nothing of noise by density.)",
+            "At the same attacker's success TEM gives more utility than multivariate Laplace.",
             at("tem", metric="accuracy at success"),
             above(at(LAPLACE), ALIKE),
         ),

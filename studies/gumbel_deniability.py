@@ -1,4 +1,7 @@
-"""Xu et al. 2021, Figures 1 and 2: how deniable single words are, and what epsilon is spent for it."""
+"""Xu et al. 2021, Figures 1 and 2: how deniable single words are, and what epsilon is spent for it.
+
+What depends on the distance to the nearest word, and the paper's Lemma 1 and Appendix C, are in ``word_density.py``.
+"""
 
 import dataclasses
 import math
@@ -11,13 +14,24 @@ from deniable.measure.deniability import measure_deniability
 from deniable.measure.intervals import estimate_mean
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
 from deniable.words import WordMechanism
+from studies import word_density
 from studies.reviews import LAPLACE, build_mechanism
 from studies.rows import Row, at, find_row, row_of, rows_of
 from studies.runner import Context
 from studies.study import Axis, Grid, Line, Metric, Panel, Statement, Study, Table, above, below, near
 from studies.vocabularies import FILES, TABLES, Vocabulary, compute_published_minimum, load_vocabulary
+from studies.word_density import (
+    GUMBEL,
+    LEMMA,
+    PLACES,
+    measure_by_density,
+    measure_lemma,
+    measure_small_spaces,
+    name_density,
+    name_lemma,
+    name_small,
+)
 
-GUMBEL = "truncated-gumbel"
 TITLES = {
     LAPLACE: "multivariate Laplace",
     GUMBEL: "truncated Gumbel",
@@ -52,11 +66,15 @@ class Sizes:
         words: drawn uniformly from each vocabulary.
         runs: of each word.
         vocabulary: words kept of each vocabulary, the most frequent ones; None for all.
+        dense_words: drawn uniformly from each tenth of a vocabulary by the distance to the nearest word.
+        dense_runs: of each of them.
     """
 
     words: int = 100
     runs: int = 1_000
     vocabulary: int | None = None
+    dense_words: int = 20
+    dense_runs: int = 100
 
 
 def name_curve(vocabulary: str, mechanism: str) -> str:
@@ -64,18 +82,33 @@ def name_curve(vocabulary: str, mechanism: str) -> str:
     return f"{vocabulary}/{mechanism}"
 
 
-def measure(context: Context, name: str, mechanism: str | None, epsilon: float | None) -> list[Row]:
-    """Count what words become under one mechanism at one epsilon, or describe the vocabulary."""
+def measure(
+    context: Context, name: str, mechanism: str | None, epsilon: float | None, part: str = "outputs"
+) -> list[Row]:
+    """Count what words become under one mechanism at one epsilon, or describe the vocabulary.
+
+    Another part than the outputs is ``density``, ``lemma`` or ``small spaces``.
+    """
     sizes: Sizes = context.sizes
     vocabulary = load_vocabulary(context, name, sizes.words, sizes.vocabulary)
     if mechanism is None or epsilon is None:
         return [Row(name, None, "runs", float(sizes.runs)), *describe_vocabulary(vocabulary)]
+    place = epsilon
     if mechanism == GUMBEL:
         points = vocabulary.space.point_count
         least = _ABOVE * compute_min_epsilon(points, vocabulary.space.separation)
         epsilon = math.exp(epsilon) if epsilon else least
         if epsilon < least:
             return []
+    match part:
+        case "density":
+            built = build_mechanism(mechanism, vocabulary.space, epsilon)
+            curve = name_density(name, mechanism, place)
+            return measure_by_density(context, vocabulary, built, curve, sizes.dense_runs)
+        case "lemma":
+            return measure_lemma(vocabulary, epsilon, name_lemma(name, place))
+        case "small spaces":
+            return measure_small_spaces(vocabulary, _ABOVE, name_small(name))
     return count_outputs(context, vocabulary, mechanism, epsilon)
 
 
@@ -148,15 +181,18 @@ def _find_outputs(rows: Sequence[Row], row: Row) -> Row | None:
 
 
 def build_cells(
-    epsilons: dict[str, tuple[float, ...]],
-) -> tuple[tuple[str, str | None, float | None], ...]:
-    """Return each vocabulary, and on it each mechanism at each epsilon."""
+    epsilons: dict[str, tuple[float, ...]], density: dict[str, tuple[float, ...]]
+) -> tuple[tuple[str | float | None, ...], ...]:
+    """Return each vocabulary, on it each mechanism at each epsilon, and what depends on density and on k."""
     return tuple(
         cell
         for vocabulary in TABLES
         for cell in (
             (vocabulary, None, None),
             *((vocabulary, name, epsilon) for name, own in epsilons.items() for epsilon in own),
+            *((vocabulary, name, epsilon, "density") for name, own in density.items() for epsilon in own),
+            *((vocabulary, GUMBEL, log, "lemma") for log in LEMMA),
+            (vocabulary, GUMBEL, 0.0, "small spaces"),
         )
     )
 
@@ -234,7 +270,7 @@ STUDY = Study(
     "truncated Gumbel both hardly change over many powers of ten, and a word becomes at most about 18. Where half of "
     "the words stay, truncated Gumbel gives about 15 outputs and all others hundreds. At the epsilon spent tight keeps "
     "most.",
-    full=Grid(build_cells(EPSILONS), Sizes()),
+    full=Grid(build_cells(EPSILONS, PLACES), Sizes()),
     quick=Grid(
         build_cells(
             {
@@ -243,7 +279,8 @@ STUDY = Study(
                 "tem": (0.5, 1.0, 1.5, 2.0, 2.5, 3.0, 4.0),
                 "calibrated": (0.5, 1.0, 1.25, 1.5, 2.0),
                 "tight": EPSILONS["tight"],
-            }
+            },
+            {LAPLACE: (12.0,), GUMBEL: (10.0,)},
         ),
         # Above the 3,000 words up to which truncated Gumbel's exact epsilon is computed, a minute a point.
         Sizes(words=40, vocabulary=4_000),
@@ -253,6 +290,7 @@ STUDY = Study(
     curves={
         **CURVES,
         **{curve: curve for name in TABLES for curve in (name, f"{name}, the paper's")},
+        **word_density.CURVES,
     },
     metrics={
         "kept": Metric("mean N_w", ".1f"),
@@ -271,6 +309,7 @@ STUDY = Study(
         "least epsilon": Metric("(5 + 2 ln n) / Delta0", ".1f"),
         "least epsilon as published": Metric("(2 + 2 ln n) / Delta0", ".1f"),
         "first epsilon": Metric("first epsilon of Table 2", ".1f"),
+        **word_density.METRICS,
     },
     statements=(
         Statement(
@@ -332,8 +371,15 @@ STUDY = Study(
             near(0),
             is_universal=True,
         ),
+        *word_density.STATEMENTS,
     ),
-    panels=tuple(panel for row in zip(*map(draw_vocabulary, TABLES), strict=True) for panel in row),
+    questions=word_density.QUESTIONS,
+    panels=tuple(
+        panel
+        for draw in (draw_vocabulary, word_density.draw_density)
+        for row in zip(*map(draw, TABLES), strict=True)
+        for panel in row
+    ),
     tables=(
         Table(
             "Vocabularies",
@@ -362,6 +408,7 @@ STUDY = Study(
             tuple(CURVES),
             x="epsilon",
         ),
+        *word_density.DENSITY_TABLES,
     ),
     keys=(
         Line("", "", "-", label="N_w: how often a word stays"),
@@ -369,6 +416,7 @@ STUDY = Study(
         Line("", "", "o", 0, "epsilon by theorem, at most", is_hollow=True),
         Line("", "", ">", 1, "epsilon at least this", is_hollow=True),
         Line("", "", ">", 1, "the same, above the claim: refuted"),
+        *word_density.KEYS,
     ),
     files=FILES,
     packages=("torch",),

@@ -16,10 +16,10 @@ from deniable.learning.loop import choose_device
 from deniable.measure.intervals import Estimate, estimate_clustered_share, estimate_share
 from deniable.models.images.attacks import IMAGE_ATTACKS
 from deniable.models.images.certificates import (
+    DrawnCertificate,
     GaussianSmoothing,
     LaplaceSmoothing,
     Norm,
-    RobustnessCertificate,
 )
 from deniable.models.images.dataset import ImageDataset, LabelledImages
 from deniable.models.images.model import ImageModel
@@ -194,7 +194,7 @@ def measure_published_certificate(
         name: of the curve, part of the seed.
     """
     certificate, unit = model.certificate, PAPER_UNIT
-    if certificate is None:
+    if not isinstance(certificate, DrawnCertificate):
         return {}
     if isinstance(certificate, DPALCertificate):
         certificate, unit = dataclasses.replace(certificate, mu=size), 1.0
@@ -240,7 +240,7 @@ def convert_radius(radius: float, norm_from: Norm, norm_to: Norm, dimension: int
     return float(radius / dimension ** max(_INVERSE_ORDERS[norm_from] - _INVERSE_ORDERS[norm_to], 0.0))
 
 
-def choose_certificate(model: ImageModel) -> RobustnessCertificate:
+def choose_certificate(model: ImageModel) -> DrawnCertificate:
     """Return the certificate that a model's first noise proves; whatever follows that noise does not matter."""
     noise = model.noises[0]
     if noise.place == "first layer":
@@ -253,7 +253,7 @@ def choose_certificate(model: ImageModel) -> RobustnessCertificate:
 def _certify(
     model: ImageModel,
     pixels: Tensor,
-    certificate: RobustnessCertificate,
+    certificate: DrawnCertificate,
     draws: tuple[int, int],
     alpha: float,
     generator: torch.Generator,

@@ -177,3 +177,49 @@ SUBJECTS = {
         lambda epsilon, n: (math.exp(-epsilon / (2 * n)), 1.0),
     ),
 }
+
+
+RUNS = 100
+"""As in footnote 7."""
+
+
+def simulate_runs(
+    subject: Subject, epsilon: float, n: int, repeats: int, random: np.random.Generator
+) -> dict[str, float]:
+    """Return mean and deviation of a hundred estimates, beside what they are by the law, and the true loss.
+
+    A run of the check is two binomial counts, of the two inputs, so that one of 10 million repeats is two draws.
+    """
+    chances = compute_chances(subject.coordinate(epsilon, n), n)
+    from_x, from_x_prime = (random.binomial(repeats, chance, RUNS).astype(float) for chance in chances)
+    losses = estimate_losses(from_x, from_x_prime, repeats)
+    mean, deviation = float(losses.mean()), compute_deviation(*chances, repeats)
+    truth = subject.build(epsilon, None).exact_loss(n).lower
+    return {
+        "mean_estimate": mean,
+        "deviation": float(losses.std(ddof=1)),
+        "deviation_by_the_law": deviation,
+        "relative_deviation": deviation / mean,
+        "true_loss": truth,
+        "deviations_short": (truth - mean) / deviation,
+    }
+
+
+_THEIRS: dict[str, dict[int, float]] = {
+    "laplace": {1: 0.8325, 2: 0.8999, 8: 0.3653, 32: 0.1570, 64: 0.1075, 128: 0.0744},
+    "adept-unclipped": {1: 0.8320, 2: 1.6617, 8: 2.5792, 32: 5.1198, 64: 8.0558},
+}
+"""Finite estimates at epsilon = 1 in the results file of the code that the paper refers to."""
+_LONG = 16
+"""Above this dimension that code keeps the last of ten runs of a million repeats."""
+
+
+def compute_their_deviations() -> dict[str, dict[int, float]]:
+    """Return how far their estimates lie from the limits, in standard deviations of their own repeats."""
+    found: dict[str, dict[int, float]] = {}
+    for name, estimates in _THEIRS.items():
+        for n, theirs in estimates.items():
+            one, other = compute_chances(SUBJECTS[name].coordinate(1.0, n), n)
+            deviation = compute_deviation(one, other, 10**6 if n > _LONG else 10**7)
+            found.setdefault(name, {})[n] = (theirs - math.log(other / one)) / deviation
+    return found

@@ -7,19 +7,32 @@ from typing import Any
 
 import numpy as np
 
+from deniable.auditing import audit, verify
 from deniable.core.arrays import FloatArray
 from deniable.measure.intervals import DEFAULT_CONFIDENCE, Estimate, estimate_share
 from deniable.measure.labels import ClassCodes
-from deniable.published.dptext.representation import Representation
-from deniable.published.dptext.training import BOX_LOWER, BOX_UPPER
-from deniable.rewriting.ranking import RankingSuccess, evaluate_success
+from deniable.published.dptext.mechanism import InvalidDraws
+from deniable.published.dptext.representation import Representation, fit_representation
+from deniable.published.dptext.training import (
+    BOX_LOWER,
+    BOX_UPPER,
+    AttributeRecords,
+    NoiseVariant,
+    RepresentationOptions,
+)
+from deniable.rewriting.ranking import NormOrder, RankingSuccess, evaluate_success, get_norm_order
+from deniable.rewriting.tokens import Vocabulary
 from studies.dptext_attack import (
     SAME_WIDTH,
     AttributeAttacker,
     NoiseLaw,
     fit_attribute_attacker,
+    get_noise_law,
     rank_true_texts,
 )
+from studies.flights import load_parts
+from studies.rows import Row, row_of, rows_of
+from studies.runner import Context
 
 BOTH = (1 + DEFAULT_CONFIDENCE) / 2
 """Confidence of each of two attackers' intervals, so that that of the better one holds too."""
@@ -28,6 +41,8 @@ _VALIDATION_PARTS = 3
 _ITERATIONS = 500
 _FARTHEST = 300
 """Encodings among which the pair of an audit is looked for."""
+_LEAST_COUNT = 2
+"""Occurrences of a word of the encoder's vocabulary."""
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
@@ -136,9 +151,117 @@ def identify_texts(
     return success, estimate_share(int((named == known[truths]).sum()), len(truths))
 
 
-def find_farthest(encodings: FloatArray) -> tuple[FloatArray, FloatArray]:
-    """Return two encodings that are farthest apart in l1, of those farthest from the middle."""
-    far = np.abs(encodings - encodings.mean(axis=0)).sum(axis=1).argsort()[-_FARTHEST:]
-    apart = np.abs(encodings[far, None] - encodings[far]).sum(axis=2)
+def find_farthest(encodings: FloatArray, order: NormOrder) -> tuple[FloatArray, FloatArray]:
+    """Return two encodings that are farthest apart in a norm, of those farthest from the middle."""
+    far = np.linalg.norm(encodings - encodings.mean(axis=0), ord=order, axis=1).argsort()[-_FARTHEST:]
+    apart = np.linalg.norm(encodings[far, None] - encodings[far], ord=order, axis=2)
     one, other = np.unravel_index(int(apart.argmax()), apart.shape)
     return encodings[far[one]], encodings[far[other]]
+
+
+def name_cell(curve: str, epsilon: float | None) -> str:
+    """Return the name that seeds of one training follow from."""
+    way, _, adversary = curve.rpartition(", ")
+    return f"{way}, {adversary}" if epsilon is None else f"{way}, epsilon {epsilon:g}, {adversary}"
+
+
+def release_vectors(
+    context: Context,
+    curve: str,
+    epsilon: float | None,
+    noise: tuple[NoiseVariant, InvalidDraws],
+    has_adversary: bool,  # noqa: FBT001 - part of a cell
+) -> Released:
+    """Train one model, and return what it makes of the other texts, each released once."""
+    sizes = context.sizes
+    train, known, test = load_parts(context)
+    name = name_cell(curve, epsilon)
+    options = RepresentationOptions(
+        variant=noise[0],
+        epsilon=epsilon or 1.0,
+        invalid=noise[1],
+        dimensions=sizes.dimensions,
+        hidden=sizes.hidden,
+        adversary=sizes.adversary if has_adversary else 0.0,
+        reconstruction=sizes.reconstruction,
+        epochs=sizes.epochs,
+    )
+    vocabulary = Vocabulary.build(train.texts, min_count=_LEAST_COUNT)
+    records = AttributeRecords(train.texts, train.task, train.city[:, None])
+    model = fit_representation(records, vocabulary, options, seed=context.derive_seed("training", name))
+    of_known, of_test = model.encode(known.texts), model.encode(test.texts)
+    mechanism = model.make_mechanism(context.derive_seed("noise", name))
+    return Released(
+        model, get_noise_law(model), mechanism.sample(of_known), mechanism.sample(of_test), of_known, of_test
+    )
+
+
+def name_intents(context: Context, released: Released, curve: str, epsilon: float | None) -> Row:
+    """Return how often the intent of the tested texts is named by who learned from released vectors."""
+    _, known, test = load_parts(context)
+    seed = context.derive_seed("classifier", name_cell(curve, epsilon)) % 2**32
+    task = measure_classifier(released, known.task, test.task, context.sizes.trees, seed)
+    return row_of(curve, epsilon, "intent named", task)
+
+
+def name_classes(context: Context, released: Released, curve: str, epsilon: float | None) -> list[Row]:
+    """Return how often intent and city of the tested texts are named by who learned from released vectors."""
+    sizes = context.sizes
+    _, known, test = load_parts(context)
+    name = name_cell(curve, epsilon)
+    seed = context.derive_seed("classifier", name) % 2**32
+    city = measure_classifier(released, known.city, test.city, sizes.trees, seed, BOTH)
+    random = np.random.default_rng(context.derive_seed("width", name))
+    by_law = measure_by_law(released, known.city, test.city, sizes.chosen, random)
+    return [
+        name_intents(context, released, curve, epsilon),
+        row_of(curve, epsilon, "city named, learned", city),
+        row_of(curve, epsilon, "city named, law known", by_law),
+        row_of(curve, epsilon, "city named", max(city, by_law, key=lambda estimate: estimate.value)),
+    ]
+
+
+def find_texts(context: Context, released: Released, curve: str, epsilon: float | None) -> list[Row]:
+    """Return how often the text behind a release is found by who lists all tested texts, and the signs of the noise."""
+    name, (_, _, test) = name_cell(curve, epsilon), load_parts(context)
+    random = np.random.default_rng(context.derive_seed("who", name))
+    seed = context.derive_seed("noise of who", name)
+    success, city = identify_texts(released, test.city, context.sizes.identified, random, seed)
+    noise = released.test - np.clip(released.test_encodings, BOX_LOWER, BOX_UPPER)
+    bounds = rows_of(
+        curve,
+        epsilon,
+        text_found_permitted=success.max_success_rate,
+        epsilon_by_texts_found=success.epsilon_lower_bound,
+    )
+    return [
+        row_of(curve, epsilon, "text found", success.success_rate),
+        *(bounds if epsilon is not None else ()),
+        row_of(curve, epsilon, "city named, texts listed", city),
+        *rows_of(curve, epsilon, below_the_input=(noise < 0).mean(), the_input_itself=(noise == 0).mean()),
+    ]
+
+
+def check_claim(context: Context, released: Released, curve: str, epsilon: float) -> list[Row]:
+    """Return what is known of the claim: the law's own loss, and what samples say at two texts far apart."""
+    model, name = released.model, name_cell(curve, epsilon)
+    farthest = find_farthest(released.test_encodings, get_norm_order(model.make_mechanism()))
+    exact = verify(model.make_mechanism(), dimension=model.dimensions)
+    verdict = audit(
+        model.make_mechanism(context.derive_seed("noise of audit", name)).sample,
+        *farthest,
+        claim=model.epsilon,
+        samples=context.sizes.audit_samples,
+        batched=True,
+        seed=context.derive_seed("audit", name),
+    )
+    return rows_of(
+        curve,
+        epsilon,
+        epsilon_claimed=model.epsilon,
+        epsilon_over_its_bound=model.epsilon / epsilon,
+        epsilon_by_law=exact.epsilon,
+        proved=exact.status == "proved",
+        epsilon_by_audit=verdict.lower_bound,
+        refuted_by_audit=verdict.status == "refuted",
+    )

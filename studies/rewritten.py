@@ -26,7 +26,7 @@ from deniable.rewriting.ranking import evaluate_success, get_norm_order, rank_tr
 from deniable.rewriting.tokens import truncate_text
 from deniable.text.tokens import split_tokens
 from deniable.vectors import L2Ball
-from studies.flights import FILES, read_rows
+from studies.flights import FILES, read_intents, read_rows
 from studies.rows import Row, row_of, rows_of
 from studies.runner import Context
 from studies.text_guesses import (
@@ -182,6 +182,22 @@ def describe_corpus(bench: Bench, original: str, silent: str, frequent: str) -> 
         *measure_utility(bench, silent, None, *through),
         row_of(frequent, None, "intents named", estimate_share(hits, len(test.texts))),
         *rows_of(original, None, candidates=len(bench.candidates), vocabulary=len(model.vocabulary)),
+        *count_words(original, list(read_intents(bench.context))),
+    ]
+
+
+def count_words(curve: str, texts: Sequence[str]) -> list[Row]:
+    """Return number, lengths and different words of all texts of the corpus, by white space.
+
+    Apostrophes apart, what follows one is a word of its own, the apostrophe included.
+    """
+    words = [text.split() for text in texts]
+    lengths = [len(own) for own in words]
+    apart = {word for text in texts for word in text.replace("'", " '").split()}
+    return [
+        *rows_of(curve, None, utterances=len(texts), shortest=min(lengths), longest=max(lengths)),
+        Row(curve, None, "words", len({word for own in words for word in own})),
+        Row(curve, None, "words, apostrophes apart", len(apart)),
     ]
 
 

@@ -5,14 +5,16 @@ import math
 from collections.abc import Iterator
 
 from deniable.published.truncated_gumbel.mechanism import compute_min_epsilon
-from studies.gumbel_deniability import GUMBEL, describe_loss
+from studies import text_sizes
 from studies.gumbel_deniability import TITLES as MECHANISMS
+from studies.gumbel_deniability import describe_loss
 from studies.reviews import LAPLACE, build_mechanism
 from studies.rows import Row, at, rows_of
 from studies.runner import Context
 from studies.study import Axis, Grid, Line, Metric, Panel, Reference, Statement, Study, Table, above, below, near
 from studies.substituted_words import IBP, NORMAL, SETS, SUBSTITUTIONS, Bench, TextTables, load_bench
 from studies.vocabularies import VECTORS
+from studies.word_density import GUMBEL
 
 TEXTS = "texts"
 ALONE = {NORMAL: "normal training", IBP: "certified training (IBP)", SETS: "augmented by the substitution sets"}
@@ -188,7 +190,9 @@ def measure(context: Context, name: str, training: str, place: float | None) -> 
     data_set, curve = DATA_SETS[name], name_curve(name, training)
     bench = load_bench(context, name, data_set.tables, data_set.network)
     if training == TEXTS:
-        return describe_texts(bench)
+        tables = data_set.tables
+        lengths = text_sizes.measure_lengths(context, name, tables.train, tables.test, tables.columns[0])
+        return [*describe_texts(bench), *lengths]
     if place is None:
         model = text_models.share_model(bench, training)
         thinned = text_models.measure_thinned(model, curve) if training == IBP else ()
@@ -272,6 +276,14 @@ def state_all(name: str) -> Iterator[Statement]:
             theirs = at(name_published(name, mechanism))
             yield Statement(f"{where}: accuracy of {text}.", at(curve, metric=metric), near(theirs, _NEAR))
         yield from state_order(where, curve, table)
+    yield from text_sizes.state_sizes(name, data_set.title)
+    yield Statement(
+        f"{data_set.title}: augmented training keeps about normal training's accuracy without attack (Section 6.6).",
+        at(
+            tuple(name_curve(name, mechanism) for mechanism in data_set.published), metric="accuracy", label="augmented"
+        ),
+        near(at(name_curve(name, NORMAL)), _NEAR),
+    )
     yield Statement(
         f"{data_set.title}, Table 2: its first epsilon is slightly larger than the lower bound, as the scale needs it.",
         at(f"{name}, the paper's", metric="first epsilon"),
@@ -379,9 +391,9 @@ TEXT_CURVES = {
     for name, data_set in DATA_SETS.items()
     for curve, title in ((name, data_set.title), (f"{name}, the paper's", f"{data_set.title}, the paper's"))
 }
-_QUICK_POINTS: Points = {GUMBEL: (10.0, 38.0), LAPLACE: (20.0, 100.0), "calibrated": (1.5,)}
+_QUICK_POINTS: Points = {GUMBEL: (10.0,), LAPLACE: (20.0,), "calibrated": (1.5,)}
 _QUICK = Schedule(
-    words=8_000, train=2_000, test=100, normal_epochs=5, ibp_epochs=15, augmented_epochs=2, population=20,
+    words=8_000, train=2_000, test=60, normal_epochs=4, ibp_epochs=10, augmented_epochs=2, population=20,
     generations=10, pool=16, smoothed=20, estimation=500,
 )  # fmt: skip
 
@@ -402,7 +414,7 @@ STUDY = Study(
     ),
     quick=Grid(
         build_cells(dict.fromkeys(DATA_SETS, _QUICK_POINTS)),
-        Sizes(_QUICK, dataclasses.replace(_QUICK, train=4_000, test=200, smoothed=50)),
+        Sizes(_QUICK, dataclasses.replace(_QUICK, train=3_000)),
     ),
     measure=measure,
     curves={
@@ -446,6 +458,7 @@ STUDY = Study(
         "substitutes known": Metric("of them in the space", ".2f"),
         "least epsilon": Metric("(5 + 2 ln n) / Delta0", ".1f"),
         "first epsilon": Metric("first epsilon of Table 2", ".1f"),
+        **text_sizes.METRICS,
     },
     statements=tuple(statement for name in DATA_SETS for statement in state_all(name)),
     panels=tuple(panel for row in zip(*map(draw_data_set, DATA_SETS), strict=True) for panel in row),
@@ -470,7 +483,7 @@ STUDY = Study(
             "Texts and words",
             (
                 "training texts", "test texts", "texts left out", "words", "words with substitutes",
-                "substitutes listed", "substitutes known", "least epsilon", "first epsilon",
+                "substitutes listed", "substitutes known", "least epsilon", "first epsilon", *text_sizes.METRICS,
             ),
             tuple(TEXT_CURVES),
         ),

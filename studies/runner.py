@@ -117,7 +117,7 @@ def run_study(
     sizes = dataclasses.asdict(chosen.sizes) if chosen.sizes is not None else {}
     parameters = {"version": __version__, "seed": seed, "files": files, "sizes": sizes, "cells": chosen.cells}
     ledger = Ledger(find_unfinished(study, folder), parameters, force=force)
-    if quick and "torch" in study.packages:
+    if (quick or study.is_small) and "torch" in study.packages:
         import torch
 
         torch.set_num_threads(1)  # threads wait for each other where other programs use the cores
@@ -132,7 +132,7 @@ def run_study(
         "grid": "given" if grid else "quick" if quick else "full",
         "sizes": sizes,
         "files": files,
-        "machine": f"{count_cores()} {platform.machine()} cores",
+        "machine": describe_machine(study),
         "seconds": round(time.perf_counter() - start, 1),
         **({"resumed": resumed} if resumed else {}),
         "python": platform.python_version(),
@@ -142,6 +142,17 @@ def run_study(
     write_results(study, folder, results, force=force)
     ledger.close()
     return results
+
+
+def describe_machine(study: Study) -> str:
+    """Return the processor's cores, and the GPU that a study with torch computes on."""
+    cores = f"{count_cores()} {platform.machine()} cores"
+    if "torch" in study.packages:
+        import torch
+
+        if torch.cuda.is_available():
+            return f"{torch.cuda.get_device_name()} and {cores}"
+    return cores
 
 
 def write_results(study: Study, folder: Path, results: Results, *, force: bool = False) -> None:

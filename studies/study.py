@@ -350,6 +350,7 @@ class Study:
         files: data sets, by file name.
         packages: modules that must be installed besides the package's own dependencies.
         is_parallel: whether cells run beside each other; otherwise each of them uses all cores.
+        is_small: whether its networks are so small that more than one thread is slower; a quick grid has one anyway.
         columns: panels side by side.
     """
 
@@ -374,6 +375,7 @@ class Study:
     files: tuple[str, ...] = ()
     packages: tuple[str, ...] = ()
     is_parallel: bool = False
+    is_small: bool = False
     columns: int = 2
 
     @property

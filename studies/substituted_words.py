@@ -98,25 +98,37 @@ def _read_bench(context: Context, name: str, tables: TextTables, network: str) -
     for word, others in lists.items():
         if (number := space.index_by_word.get(fold_word(word))) is not None:
             listed[number] += len(others)
-    train, missing = _read_documents(context, space, tables.train, tables.columns, sizes.train)
-    test, missing_test = _read_documents(context, space, tables.test, tables.columns, sizes.test, train.classes)
+    train, missing = read_documents(context, space, tables.train, tables.columns, sizes.train)
+    test, missing_test = read_documents(context, space, tables.test, tables.columns, sizes.test, train.classes)
     sets = build_substitutions(space, lists, source)
     return Bench(context, name, network, sizes, space, sets, listed, train, test, missing + missing_test)
 
 
-def _read_documents(
+def read_documents(
     context: Context,
     space: Space,
     file: str,
     columns: tuple[str, ...],
     count: int | None,
     classes: tuple[str, ...] = (),
+    split: str | None = None,
 ) -> tuple[Documents, int]:
-    """Return so many documents of a table, drawn at random, and how many of them are left out."""
+    """Return so many documents of a table, drawn at random, and how many of them are left out.
+
+    Args:
+        context: of the run.
+        space: whose words are read.
+        file: the table.
+        columns: of texts, the attacked one first.
+        count: of rows; None for all.
+        classes: that are known already; none for those of the table.
+        split: rows of which split are read, in a table that has some; of a table to learn from those with "train".
+    """
     path = context.find_file(file)
-    has_splits = not classes and _SPLIT in pq.read_schema(path).names
+    split = split or (None if classes else "train")
+    has_splits = split is not None and _SPLIT in pq.read_schema(path).names
     table = read_table(str(path), TableLayout(file, (*columns, _LABEL, *([_SPLIT] if has_splits else []))))
-    rows = np.array([row for row in range(len(table[_LABEL])) if not has_splits or table[_SPLIT][row] == "train"])
+    rows = np.array([row for row in range(len(table[_LABEL])) if not has_splits or table[_SPLIT][row] == split])
     order = np.random.default_rng(context.derive_seed("texts", file)).permutation(len(rows))
     chosen = rows[np.sort(order[:count])].tolist()
     labels = [table[_LABEL][row] for row in chosen]

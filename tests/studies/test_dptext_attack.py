@@ -21,7 +21,7 @@ from tests.published import toy_texts as toy
 ATTACK_N = 6
 
 
-KINDS = ("none", "two-sided", "one-sided", "one-sided or none")
+KINDS = ("none", "two-sided", "maximum norm", "one-sided", "one-sided or none")
 
 
 @pytest.fixture(scope="module")
@@ -42,16 +42,25 @@ def found(encodings, law, released, truths):
 def test_densities(kind, width):
     """Every law is a density at every width, and only published ones are lopsided."""
     at = np.linspace(-60, 60, 2_000_001)
-    density = np.exp(NoiseLaw(kind, 2.0).compute_log_density(at, width))
+    density = np.exp(NoiseLaw(kind, 2.0).compute_log_density(at[:, None], width))
     assert trapezoid(density, at) == pytest.approx(1, abs=1e-3)
     left = trapezoid(density[at <= 0], at[at <= 0])
-    assert left == pytest.approx(0.5, abs=1e-2) if kind in KINDS[:2] else left < 0.4
+    assert left == pytest.approx(0.5, abs=1e-2) if kind in KINDS[:3] else left < 0.4
+
+
+def test_the_maximum_norm():
+    """In two coordinates too it is a density, and one that falls with the larger of them."""
+    law, at = NoiseLaw("maximum norm", 2.0), np.linspace(-60, 60, 1_201)
+    density = np.exp(law.compute_log_density(np.stack(np.meshgrid(at, at), axis=-1), 0.1))
+    assert trapezoid(trapezoid(density, at), at) == pytest.approx(1, abs=1e-2)
+    near, far = law.compute_log_density(np.array([[1.0, -3.0], [-5.0, 5.0]]), 0.1)
+    assert near - far == pytest.approx((5 - 3) / 2)
 
 
 @pytest.mark.parametrize(
     ("variant", "invalid", "kind"),
-    [("none", "redraw", "none"), ("fixed", "redraw", "two-sided"), ("published", "redraw", "one-sided"),
-     ("published", "zero", "one-sided or none")],
+    [("none", "redraw", "none"), ("fixed", "redraw", "two-sided"), ("norm", "redraw", "maximum norm"),
+     ("published", "redraw", "one-sided"), ("published", "zero", "one-sided or none")],
 )  # fmt: skip
 def test_the_law_of_a_model(variant, invalid, kind):
     """A model's law is that of its mechanism, with its scale."""

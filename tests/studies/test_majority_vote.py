@@ -8,6 +8,7 @@ import pytest
 from scipy import stats
 
 from studies.majority_vote import (
+    RUNS,
     SUBJECTS,
     compute_chances,
     compute_deviation,
@@ -15,6 +16,7 @@ from studies.majority_vote import (
     count_votes,
     estimate_loss,
     estimate_losses,
+    simulate_runs,
 )
 
 REPEATS = 20_000
@@ -96,3 +98,16 @@ def test_deviation():
     ones = np.random.default_rng(8).binomial(repeats, pair, (4_000, 2))
     simulated = np.std([estimate_loss(int(a), int(b), repeats) for a, b in ones])
     assert compute_deviation(*pair, repeats) == pytest.approx(simulated, rel=0.05)
+
+
+def test_a_hundred_runs():
+    """Their mean is the limit and their deviation that of the law, and both would not be if they were 30 % off."""
+    subject, repeats = SUBJECTS["adept-unclipped"], 10**7
+    found = simulate_runs(subject, 0.1, 2, repeats, np.random.default_rng(6))
+    limit, error = compute_limit(subject.coordinate(0.1, 2), 2), found["deviation_by_the_law"] / math.sqrt(RUNS)
+    assert abs(found["mean_estimate"] - limit) < 5 * error < 0.3 * limit
+    chi = (RUNS - 1) * (found["deviation"] / found["deviation_by_the_law"]) ** 2
+    assert 1e-6 < stats.chi2.cdf(chi, RUNS - 1) < 1 - 1e-6
+    assert stats.chi2.cdf(chi / 1.69, RUNS - 1) < 1e-2
+    assert found["true_loss"] == pytest.approx(0.2)
+    assert found["deviations_short"] == pytest.approx((0.2 - found["mean_estimate"]) / found["deviation_by_the_law"])

@@ -12,6 +12,7 @@ import deniable as dn
 from deniable.cli.main import app
 from deniable.registry import IMAGE_TRAINERS, REWRITING_METHODS, VECTOR_MECHANISMS, WORD_MECHANISMS, ZOOS
 from studies import STUDIES
+from studies.page import RESULTS
 from studies.papers import SOURCE, build_map, check_map
 from tests.refusals import refuses
 
@@ -101,9 +102,12 @@ def test_every_row_has_a_verdict():
         assert row[2] != "-" or row[3].startswith(("not here", "as defined", "open")), row
 
 
-@pytest.mark.parametrize("study", STUDIES.values(), ids=lambda study: study.name)
+MEASURED = [study for study in STUDIES.values() if (RESULTS / f"{study.stem}.csv").is_file()]
+
+
+@pytest.mark.parametrize("study", MEASURED, ids=lambda study: study.name)
 def test_every_statement_is_on_the_map(study):
-    """What a study judges of a paper is quoted in the row of what the paper says, once."""
+    """What a study judges of a paper is quoted in the row of what the paper says, once its rows are there."""
     quoted = re.findall(rf'said\("{study.name}", "([^"]+)"\)', SOURCE.read_text(encoding="utf-8"))
     for statement in study.statements:
         assert sum(statement.text.startswith(beginning) for beginning in quoted) == 1, statement.text
