@@ -24,7 +24,7 @@ from deniable.serve.catalogue import EPSILON_LADDER
 
 ROOT = Path(__file__).parents[1]
 SECONDS = 600
-COLOURS = 64
+COLOURS = 128
 """Colours of a picture: text on plain ground needs no more, and takes a third of the bytes."""
 
 
@@ -73,12 +73,13 @@ def take_picture(page: Any, path: Path, height: int | None = None) -> None:  # n
 
 
 def show_try(page: Any, folder: Path) -> None:  # noqa: ANN401
-    """Privatize the table at the step of the slider that protects."""
+    """Privatize the table at the step of the slider that the how-to page chooses."""
     page.locator("#try").wait_for()
     page.set_input_files("#try-file", folder / "letters.csv")
     page.locator("#try-column").select_option("letter")
     page.locator("#try-ladder:empty").wait_for(state="attached")
     page.locator(f"#try-epsilon[max='{len(EPSILON_LADDER) - 1}']").wait_for()
+    page.locator("#try-epsilon").fill(str(EPSILON_LADDER.index(2.0)))
     page.get_by_role("button", name="Privatize").click()
     page.locator("#try-result").wait_for()
 
