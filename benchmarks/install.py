@@ -1,8 +1,11 @@
 """What the dependencies cost, and which commands need them.
 
     python benchmarks/install.py [--rounds 3]
+    python benchmarks/install.py --extras
 
-One row for each core dependency, and one for scikit-learn, which the extra ``measure`` installs:
+With ``--extras`` one row for each extra of the package: its distributions, and the MB that it adds to the core with
+everything that it brings, as installed here. Otherwise one row for each core dependency, and one for scikit-learn,
+which the extra ``measure`` installs:
 
 - MB: the files of its distribution as installed, compiled bytecode left out, with those of distributions that only it
   brings (joblib and narwhals for scikit-learn, pydantic and shellingham for typer, Pygments for rich).
@@ -25,8 +28,13 @@ import statistics
 import subprocess
 import sys
 import tempfile
+import tomllib
 from collections import defaultdict
+from collections.abc import Iterable
 from pathlib import Path
+
+from packaging.requirements import Requirement
+from packaging.utils import canonicalize_name
 
 ROOT = Path(__file__).resolve().parents[1]
 PACKAGES = {
@@ -113,6 +121,42 @@ def measure_megabytes(distributions: tuple[str, ...]) -> float:
     return total / 1e6
 
 
+def list_distributions(requirements: Iterable[str]) -> set[str]:
+    """Return the installed distributions that requirements bring, those of their dependencies among them."""
+    found: set[str] = set()
+    open_requirements = [(Requirement(text), "") for text in requirements]
+    seen = set()
+    while open_requirements:
+        requirement, extra = open_requirements.pop()
+        if requirement.marker is not None and not requirement.marker.evaluate({"extra": extra}):
+            continue
+        try:
+            needs = importlib.metadata.requires(requirement.name) or []
+        except importlib.metadata.PackageNotFoundError:
+            raise SystemExit(f"install: {requirement.name} is not installed: install every extra first.") from None
+        found.add(canonicalize_name(requirement.name))
+        for inner in ("", *requirement.extras):
+            if (requirement.name, inner) not in seen:
+                seen.add((requirement.name, inner))
+                open_requirements += [(Requirement(text), inner) for text in needs]
+    return found
+
+
+def print_extras() -> None:
+    """Print what each extra adds to the core."""
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text("utf-8"))["project"]
+    core = list_distributions(project["dependencies"])
+    own = sum(path.stat().st_size for path in (ROOT / "src").rglob("*") if path.is_file() and path.suffix != ".pyc")
+    print("| extra | distributions | MB |\n|---|---|---:|")
+    print(f"| core | {len(core)} | {measure_megabytes(tuple(core)) + own / 1e6:.0f} |")
+    for name, requirements in project["optional-dependencies"].items():
+        if name == "test":  # for developers
+            continue
+        added = list_distributions(requirements) - core
+        asked = ", ".join(Requirement(text).name for text in requirements)
+        print(f"| {name} | {asked} | {measure_megabytes(tuple(added)):.0f} |", flush=True)
+
+
 def measure_import(package: str, rounds: int, folder: Path) -> float:
     """Return the median CPU seconds of an import in a fresh Python that has imported numpy."""
     before = "" if package == "numpy" else "import numpy;"
@@ -188,7 +232,12 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--rounds", type=int, default=3, help="imports of each package (default: %(default)s)")
+    parser.add_argument("--extras", action="store_true", help="print what each extra adds, and nothing else")
     options = parser.parse_args()
+    if options.extras:
+        print(f"{platform.machine()}, Python {platform.python_version()}\n")
+        print_extras()
+        return
     commands = list_commands()
     with tempfile.TemporaryDirectory() as name:
         folder = Path(name)

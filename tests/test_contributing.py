@@ -20,7 +20,7 @@ LINES_BEFORE = {
     "src/deniable/registry.py": (
         '        "truncated-gumbel": "deniable.published.truncated_gumbel.mechanism:TruncatedGumbel",\n'
     ),
-    "src/deniable/cli/main.py": 'add_command(app, "explain", run_explain, "Choose epsilon")\n',
+    "src/deniable/cli/main.py": 'add_command(app, "explain", run_explain, "Check")\n',
     "tests/catalogue/expected.txt": "# deniable explain\n",
 }
 """File -> the line after which the new one stands."""

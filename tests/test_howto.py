@@ -9,6 +9,7 @@ import shutil
 import signal
 import subprocess
 import sys
+import textwrap
 from pathlib import Path
 
 import pytest
@@ -16,21 +17,31 @@ import pytest
 from tests.language.conftest import write_gguf
 
 ROOT = Path(__file__).parents[1]
-PAGES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), ROOT / "docs" / "languages.md"]
+OTHER_PAGES = ("languages", "install", "faq", "troubleshooting")
+PAGES = [*sorted((ROOT / "docs" / "howto").glob("*.md")), *(ROOT / "docs" / f"{name}.md" for name in OTHER_PAGES)]
 REQUIREMENTS = {
-    "duckdb": ("duckdb",),
-    "huggingface": ("datasets",),
-    "pandas": ("pandas",),
-    "polars": ("polars",),
-    "presidio": ("presidio_anonymizer",),
-    "ray": ("ray",),
+    "DuckDB": ("duckdb",),
+    "Hugging Face": ("datasets",),
+    "Presidio": ("presidio_anonymizer",),
+    "Ray": ("ray",),
+    "Spark": ("pyspark", "java"),
     "readable_texts": ("torch", "transformers", "gguf", "accelerate"),
     "service": ("fastapi", "uvicorn", "curl"),
-    "spacy": ("spacy",),
-    "spark": ("pyspark", "java"),
+    "spaCy": ("spacy",),
 }
-"""Page -> the packages and programs without which it cannot be tried."""
+"""Page or tab -> the packages and programs without which it cannot be tried."""
+TAB = re.compile(r'^=== "([^"]+)"\n((?:(?: {4}.*)?\n)+)', flags=re.MULTILINE)
 BLOCK = re.compile(r'^```(\w+)(?: title="([^"]+)")?\n(.*?)^```$', flags=re.MULTILINE | re.DOTALL)
+
+
+def split_tabs():
+    """Return a parameter for each page, or for each tab of a page that has some: the page, the tab, what it says."""
+    pages = [(page, page.read_text(encoding="utf-8")) for page in PAGES]
+    return [
+        pytest.param(page, tab, TAB.sub("", text) + textwrap.dedent(own), id=tab or page.stem)
+        for page, text in pages
+        for tab, own in TAB.findall(text) or [("", "")]
+    ]
 
 
 def run_commands(code, folder):
@@ -88,17 +99,19 @@ def stand_in(page, tmp_path_factory, monkeypatch):
 
 
 @pytest.mark.deep
-@pytest.mark.parametrize("page", PAGES, ids=lambda page: page.stem)
-def test_a_page_works_from_top_to_bottom(page, workplace, stand_in):  # noqa: ARG001 - is imported by its name
+@pytest.mark.parametrize(("page", "tab", "text"), split_tabs())
+def test_a_page_works_from_top_to_bottom(page, tab, text, workplace, stand_in):  # noqa: ARG001 - is imported by its name
     """Titled blocks are files; commands and code run in order; a text block's lines are in the output above it.
+
+    A tab is tried by itself, after what its page says outside all tabs.
 
     Of blocks titled "one run", which differ from run to run, only the number of lines is compared. A command whose
     printed output says that a claim is refuted, or a budget exceeded, exits with 1, every other with 0.
     """
-    for name in REQUIREMENTS.get(page.stem, ()):
+    for name in REQUIREMENTS.get(tab or page.stem, ()):
         if importlib.util.find_spec(name) is None and shutil.which(name) is None:
             pytest.skip(f"{name} is not installed")
-    blocks = BLOCK.findall(page.read_text(encoding="utf-8"))
+    blocks = BLOCK.findall(text)
     output, namespace, compared_lines = "", {"__name__": "__main__"}, 0
     for (language, title, content), (next_language, _, next_content) in zip(
         blocks, [*blocks[1:], ("", "", "")], strict=True

@@ -148,12 +148,15 @@ def test_wrong_arguments_are_told_what_is_wanted(small_space, call, value):
 VECTORS = {
     "laplace": "proved",
     "gaussian": "proved",
+    "k-norm": "proved",
     "adept": "refuted",
     "adept-l1": "proved",
     "adept-true": "proved",
     "adept-gaussian": "proved",
+    "adept-norm": "proved",
     "dptext": "refuted",
     "dptext-fixed": "proved",
+    "dptext-norm": "proved",
     "copy": "refuted",
     "random": "proved",
 }

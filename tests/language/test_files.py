@@ -11,7 +11,7 @@ from deniable.language.model import LanguageModel
 from tests.language.conftest import write_gguf
 from tests.refusals import refuses
 
-CUT = "ends before what it says"
+CUT = "is shorter than its header says"
 
 
 @pytest.fixture(scope="module")
