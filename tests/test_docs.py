@@ -70,6 +70,7 @@ def test_readme_privatizes_the_example(workplace):
     certificate = json.loads((workplace / "private.csv.certificate.json").read_text("utf-8"))
     assert "look like texts" not in " ".join(certificate["not_protected"])  # every column of texts is released
     assert "\nprotects " in done.stderr
+    assert "a word of a hidden class and any word outside it: up to " in done.stderr  # the largest of all
 
 
 @pytest.mark.deep

@@ -45,7 +45,7 @@ def _list_promises(certificate: Certificate) -> Iterator[tuple[str, str]]:
     yield "most exposed", certificate.most_exposed.partition(", and no other word")[0]
     odds = [f"{words}: up to {factor} times" for words, factor in map(_read_factor, certificate.meaning) if words]
     if odds and is_proved(guarantee["status"]):
-        yield "odds change", "; ".join(odds[:2])
+        yield "odds change", "; ".join(odds)
     caution = describe_caution(Statements({**vars(certificate)}))
     if caution:  # what follows the reason says it in more words
         yield "not protected", caution.partition(". Anybody")[0]
