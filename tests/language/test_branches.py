@@ -4,9 +4,8 @@ import numpy as np
 import pytest
 
 from deniable.language import branches as module
-from deniable.language.branches import Branch, check_branches, predict_tokens, score_branches
+from deniable.language.branches import Branch, predict_tokens, score_branches
 from deniable.language.spelling import Speller
-from tests.refusals import refuses
 
 TRUNKS = [[0, 5, 9, 4, 7, 12, 3, 8], [0, 6, 6, 11], [0]]
 
@@ -19,15 +18,15 @@ def score_plainly(model, tokens, start, endings=None):
 
 
 @pytest.mark.parametrize("has_endings", [False, True])
-@pytest.mark.parametrize("width", [12, 10_000])
-def test_branches_are_read_as_plain_rows(model, monkeypatch, has_endings, width):
+@pytest.mark.parametrize("tokens", [12, 10_000])
+def test_branches_are_read_as_plain_rows(model, monkeypatch, has_endings, tokens):
     """A branch has the probability of its tokens after its own part of the trunk, whatever is read beside it."""
-    monkeypatch.setattr(module, "_CPU_ROW", width)
+    monkeypatch.setattr(module, "_TOKENS", tokens)
     generator = np.random.default_rng(0)
     branches = [
         Branch(trunk, int(place), tuple(generator.integers(3, 20, size).tolist()))
-        for trunk, tokens in enumerate(TRUNKS)
-        for place in range(1, len(tokens) + 1)
+        for trunk, own in enumerate(TRUNKS)
+        for place in range(1, len(own) + 1)
         for size in (1, 2, 4)
     ]
     branches = [branches[number] for number in generator.permutation(len(branches))]
@@ -44,11 +43,3 @@ def test_a_branch_sees_its_own_trunk_alone(model):
     """Another place gives another probability: the test above can tell."""
     first, second = score_branches(model, TRUNKS, [Branch(0, 3, (5, 6)), Branch(0, 7, (5, 6))], None)
     assert abs(first - second) > 0.3
-
-
-def test_models_without_masks_are_refused(model, monkeypatch):
-    """A model that reads branches otherwise than plain rows is named."""
-    check_branches(model)
-    monkeypatch.setattr(module, "score_branches", lambda *_: np.array([-1e3, 0.0]))
-    with refuses(model.card.name):
-        check_branches(model)

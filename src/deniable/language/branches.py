@@ -1,33 +1,30 @@
-r"""What a language model says of many continuations of a text: each text is read once, with all that may follow.
+r"""What a language model says of many continuations of a text, which is read once.
 
 A *trunk* is a list of tokens, and a *branch* other tokens that follow its first k. With t_1 ... t_m the tokens of the
 branch and h the k tokens before::
 
     ln P(branch | h) = sum over j of ln P(t_j | h, t_1, ..., t_j-1)
-
-Trunk and branches stand in one row, where each branch sees the tokens before it and its own, and no other branch.
 """
 
 import dataclasses
+import itertools
 from collections.abc import Iterator, Sequence
 from typing import TYPE_CHECKING
 
 import numpy as np
 
 from deniable.core.arrays import FloatArray, IntArray
-from deniable.core.errors import InputError
 from deniable.language.model import LanguageModel
+from deniable.language.readings import Readings
 
 if TYPE_CHECKING:
     import torch
 
 _CPU_LOGITS, _GPU_LOGITS = 100_000_000, 1_600_000_000
 """Logits in memory at a time: tokens that are read together, times the vocabulary."""
-_CPU_ROW, _GPU_ROW = 768, 1_536
-"""Tokens of a row beside which branches are put in another one: attention takes the square of it."""
+_TOKENS = 32_768
+"""Tokens before branches that are kept for them at a time."""
 _LOGITS_AT_A_TIME = 512
-_TOLERANCE = 0.3
-"""Share of the spread of logits by which a token of a branch may differ from the same one in a plain row: bfloat16."""
 
 
 @dataclasses.dataclass(frozen=True)
@@ -43,15 +40,6 @@ class Branch:
     trunk: int
     place: int
     tokens: tuple[int, ...]
-
-
-@dataclasses.dataclass(frozen=True)
-class _Row:
-    """Tokens that are read together, and where each branch of them stands."""
-
-    trunk: Sequence[int]
-    branches: list[int]
-    length: int
 
 
 def predict_tokens(
@@ -96,33 +84,31 @@ def score_branches(
         branches: k of them; trunk and branch together are not longer than the context.
         endings: (V,) True for the tokens one of which must follow a branch; None where any may.
     """
+    import torch
+
     scores = np.zeros(len(branches))
-    rows = list(_fill_rows(trunks, branches, _GPU_ROW if _is_gpu(model) else _CPU_ROW))
-    for numbers in _cut([row.length for row in rows], _limit_cells(model)):
-        _score_rows(model, [rows[number] for number in numbers], branches, endings, scores)
-    return scores
-
-
-def check_branches(model: LanguageModel) -> None:
-    """Check that a model reads branches as it reads the same tokens in a row.
-
-    Raises:
-        InputError: it takes no masks of attention.
-    """
-    trunk = [number % model.card.vocabulary for number in range(3, 11)]
-    branch = Branch(0, 4, (trunk[1], trunk[2], trunk[0]))
-    beside = [branch, Branch(0, 8, (trunk[5], trunk[3]))]
-    try:
-        (found, _) = score_branches(model, [trunk], beside, None)
-        ((_, logs),) = predict_tokens(model, [[*trunk[:4], *branch.tokens]], [np.arange(4, 7)])
-    except (TypeError, ValueError, RuntimeError):
-        found, logs = np.nan, None
-    wanted = np.nan if logs is None else sum(float(row[token]) for row, token in zip(logs, branch.tokens, strict=True))
-    if logs is None or not abs(found - wanted) <= _TOLERANCE * len(branch.tokens) * float(logs.std()):
-        raise InputError(
-            f"The model {model.card.name!r} takes no attention masks, which are needed to read words in context: take "
-            "one of the Llama family, such as smollm2."
+    read = Readings(model.network, len(trunks))
+    if any(len(trunk) > 1 for trunk in trunks):
+        read.read([trunk[:-1] for trunk in trunks])
+    for numbers in _group(branches, _limit_cells(model)):
+        group = [branches[number] for number in numbers]
+        targets = [[*branch.tokens, *([-1] if endings is not None else [])] for branch in group]
+        before = [trunks[branch.trunk][branch.place - 1] for branch in group]
+        readings = read.choose([branch.trunk for branch in group], [branch.place - 1 for branch in group])
+        logits = readings.read(
+            [[first, *wanted[:-1]] for first, wanted in zip(before, targets, strict=True)], everywhere=True
         )
+        which = np.repeat(numbers, [len(wanted) for wanted in targets])
+        target = torch.tensor([*itertools.chain.from_iterable(targets)], device=logits.device)
+        for first in range(0, len(target), _LOGITS_AT_A_TIME):
+            part = slice(first, first + _LOGITS_AT_A_TIME)
+            chosen = logits[part].float()
+            logs = chosen.gather(1, target[part].clamp(min=0)[:, None])[:, 0]
+            if endings is not None:
+                ending = torch.logsumexp(chosen.masked_fill(~endings, -torch.inf), dim=1)
+                logs = torch.where(target[part] < 0, ending, logs)
+            np.add.at(scores, which[part], (logs - torch.logsumexp(chosen, dim=1)).double().cpu().numpy())
+    return scores
 
 
 def _is_gpu(model: LanguageModel) -> bool:
@@ -147,77 +133,17 @@ def _cut(lengths: Sequence[int], cells: int) -> Iterator[list[int]]:
         yield group
 
 
-def _fill_rows(trunks: Sequence[Sequence[int]], branches: Sequence[Branch], width: int) -> Iterator[_Row]:
-    """Yield rows: of one trunk, as far as any of its branches needs it, and as many branches as there is room for."""
+def _group(branches: Sequence[Branch], cells: int) -> Iterator[list[int]]:
+    """Yield the numbers of branches that are read together: near each other, and not too long."""
     order = sorted(range(len(branches)), key=lambda number: (branches[number].trunk, branches[number].place))
-    chosen: list[int] = []
-    size = 0
+    group: list[int] = []
+    size = longest = 0
     for number in order:
         branch = branches[number]
-        is_other = bool(chosen) and branches[chosen[-1]].trunk != branch.trunk
-        if chosen and (is_other or branch.place + size + len(branch.tokens) > width):
-            yield _make_row(trunks, branches, chosen, size)
-            chosen, size = [], 0
-        chosen.append(number)
-        size += len(branch.tokens)
-    if chosen:
-        yield _make_row(trunks, branches, chosen, size)
-
-
-def _make_row(trunks: Sequence[Sequence[int]], branches: Sequence[Branch], chosen: list[int], size: int) -> _Row:
-    last = branches[chosen[-1]]
-    return _Row(trunks[last.trunk][: last.place], chosen, last.place + size)
-
-
-def _score_rows(
-    model: LanguageModel,
-    rows: Sequence[_Row],
-    branches: Sequence[Branch],
-    endings: "torch.Tensor | None",
-    scores: FloatArray,
-) -> None:
-    """Add to each branch of some rows the log-probabilities of its tokens."""
-    import torch
-
-    width = max(row.length for row in rows)
-    tokens, positions = np.zeros((2, len(rows), width), dtype=np.int64)
-    is_seen = np.zeros((len(rows), 1, width, width), dtype=np.bool_)
-    is_seen[:, 0, :, 0] = True  # what pads a row sees its first token, so that nothing is divided by zero
-    found: list[tuple[int, int, int, int]] = []  # branch, row, where it is predicted from, token; -1 for an ending
-    for number, row in enumerate(rows):
-        length = len(row.trunk)
-        tokens[number, :length], positions[number, :length] = row.trunk, np.arange(length)
-        is_seen[number, 0, :length, :length] = np.tri(length, dtype=np.bool_)
-        start = length
-        for one in row.branches:
-            branch = branches[one]
-            stop = start + len(branch.tokens)
-            tokens[number, start:stop] = branch.tokens
-            positions[number, start:stop] = branch.place + np.arange(stop - start)
-            is_seen[number, 0, start:stop, : branch.place] = True
-            is_seen[number, 0, start:stop, start:stop] = np.tri(stop - start, dtype=np.bool_)
-            sources = [branch.place - 1, *range(start, stop)]
-            targets = [*branch.tokens, -1] if endings is not None else branch.tokens
-            found += [(one, number, source, target) for source, target in zip(sources, targets, strict=False)]
-            start = stop
-    network, device = model.network, model.network.device
-    with torch.inference_mode():
-        seen = torch.as_tensor(is_seen, device=device)
-        mask = torch.zeros(seen.shape, dtype=network.dtype, device=device)
-        mask.masked_fill_(~seen, torch.finfo(network.dtype).min)
-        logits = network(
-            input_ids=torch.as_tensor(tokens, device=device),
-            position_ids=torch.as_tensor(positions, device=device),
-            attention_mask=mask,
-            use_cache=False,
-        ).logits
-        which, at_row, at_column, target = np.array(found).T
-        for first in range(0, len(found), _LOGITS_AT_A_TIME):
-            part = slice(first, first + _LOGITS_AT_A_TIME)
-            place = [torch.as_tensor(numbers[part], device=device) for numbers in (at_row, at_column, target)]
-            chosen = logits[place[0], place[1]].float()
-            logs = chosen.gather(1, place[2].clamp(min=0)[:, None])[:, 0]
-            if endings is not None:
-                ending = torch.logsumexp(chosen.masked_fill(~endings, -torch.inf), dim=1)
-                logs = torch.where(place[2] < 0, ending, logs)
-            np.add.at(scores, which[part], (logs - torch.logsumexp(chosen, dim=1)).double().cpu().numpy())
+        size, longest = size + len(branch.tokens) + 1, max(longest, branch.place)
+        if group and (size > cells or longest * (len(group) + 1) > _TOKENS):
+            yield group
+            group, size, longest = [], len(branch.tokens) + 1, branch.place
+        group.append(number)
+    if group:
+        yield group

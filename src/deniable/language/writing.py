@@ -5,9 +5,9 @@ With l(t|h) the model's logits after h, b_y(t) the bias of class y and tau the t
     P_y(t|h)  is proportional to  exp((l(t|h) + b_y(t)) / tau)    for the most likely t of mass top_p, of at most top_k
 
 Biases are public or released, so texts are a function of them, of the public model and of a key (post-processing).
-Every token is drawn from the law of these floats by one number of 53 bits. All batches of a run have one shape, so that
-no row's logits depend on its neighbours, and a text follows from its name, the key and the model: on one machine and
-version.
+Every token is drawn from the law of these floats by one number of 53 bits. Prompts are read once in a run, and all
+batches have one shape, so that no row's logits depend on its neighbours, and a text follows from its name, the key and
+the model: on one machine and version.
 """
 
 import dataclasses
@@ -19,9 +19,9 @@ import numpy as np
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.randomness import make_generator
-from deniable.language.loading import open_cache
 from deniable.language.model import LanguageModel
 from deniable.language.options import WritingOptions
+from deniable.language.readings import Readings
 
 if TYPE_CHECKING:
     import torch
@@ -66,17 +66,20 @@ def write_texts(
     """
     import torch
 
-    # The same for all batches, as their shape is.
-    width = max((len(request.prompt) for request in requests), default=0)
-    check_length(model, width, options)
+    check_length(model, max((len(request.prompt) for request in requests), default=0), options)
+    rows = {prompt: row for row, prompt in enumerate(dict.fromkeys(request.prompt[:-1] for request in requests))}
+    beginnings = Readings(model.network, len(rows))
+    if any(rows):
+        beginnings.read(list(rows))
     bias_rows = torch.tensor(biases, dtype=torch.float32, device=model.network.device)
     for start in range(first, len(requests), options.batch):
         asked = requests[start : start + options.batch]
         filled = [*asked, *[asked[-1]] * (options.batch - len(asked))]
-        prompts = model.pad([request.prompt for request in filled], width)
         codes = torch.tensor([request.code for request in filled], device=bias_rows.device)
         uniforms = np.stack([make_generator(key, request.name).random(options.max_tokens) for request in filled])
-        yield _draw_batch(model, prompts, bias_rows[codes], uniforms, options)[: len(asked)]
+        readings = beginnings.choose([rows[request.prompt[:-1]] for request in filled])
+        lasts = [request.prompt[-1] for request in filled]
+        yield _draw_batch(model, readings, lasts, bias_rows[codes], uniforms, options)[: len(asked)]
 
 
 def check_length(model: LanguageModel, width: int, options: WritingOptions) -> None:
@@ -95,7 +98,8 @@ def check_length(model: LanguageModel, width: int, options: WritingOptions) -> N
 
 def _draw_batch(
     model: LanguageModel,
-    prompts: "tuple[torch.Tensor, torch.Tensor]",
+    readings: Readings,
+    tokens: Sequence[int],
     biases: "torch.Tensor",
     uniforms: FloatArray,
     options: WritingOptions,
@@ -104,36 +108,28 @@ def _draw_batch(
 
     Args:
         model: public.
-        prompts: (B, L) tokens, and which of them are no padding.
+        readings: of the prompts without their last tokens.
+        tokens: B last tokens.
         biases: (B, V) added to the logits of each row.
         uniforms: (B, T) in [0, 1).
         options: see `WritingOptions`.
     """
     import torch
 
-    step, mask = prompts
     ends = sorted(model.end_tokens)
-    positions = (mask.cumsum(1) - 1).clamp(min=0)
-    is_open = np.ones(len(step), dtype=bool)
-    cache = open_cache(model.network)
-    drawn: list[list[int]] = [[] for _ in range(len(step))]
+    is_open = np.ones(len(tokens), dtype=bool)
+    drawn: list[list[int]] = [[] for _ in tokens]
     with torch.inference_mode():
         for place in range(uniforms.shape[1]):
-            output = model.network(
-                input_ids=step, attention_mask=mask, position_ids=positions, use_cache=True, logits_to_keep=1, **cache
-            )
-            logits = output.logits[:, -1].float() + biases
+            logits = readings.read([[token] for token in tokens]).float() + biases
             if place < options.min_tokens:
                 logits[:, ends] = -torch.inf
-            tokens = draw_tokens(logits, uniforms[:, place], options)
+            tokens = draw_tokens(logits, uniforms[:, place], options).tolist()
             is_open &= ~np.isin(tokens, ends)
             for row in np.flatnonzero(is_open).tolist():
-                drawn[row].append(int(tokens[row]))
+                drawn[row].append(tokens[row])
             if not is_open.any():
                 break
-            step = torch.tensor(tokens, device=mask.device)[:, None]
-            mask = torch.cat([mask, torch.ones_like(step)], dim=1)
-            positions = positions[:, -1:] + 1
     return drawn
 
 

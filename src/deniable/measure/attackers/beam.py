@@ -9,22 +9,19 @@ At each place the word is guessed that has most of the probability of the readin
 """
 
 import dataclasses
-import inspect
 from collections.abc import Iterator, Sequence
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import numpy as np
 
 from deniable.core.arrays import BoolArray, IntArray
 from deniable.core.parallel import get_progress_reporter, hide_progress
+from deniable.language.readings import Readings
 from deniable.language.spelling import MAX_PIECE
 from deniable.measure.attackers.guesses import WordLikelihood, rank_guesses
 from deniable.measure.attackers.language_model import WordNumbers
 from deniable.measure.attackers.reader import Guesses, Reader, ReadTexts
 from deniable.space.space import PointNumbers
-
-if TYPE_CHECKING:
-    import torch
 
 MODEL_WEIGHTS = (0.3, 0.6)
 """Weights a that are tried; the two rules after them guess by frequencies, and the output itself."""
@@ -134,8 +131,10 @@ def _search(
     scores[:, 0] = 0.0
     parents, words = np.zeros((2, lengths.max(), len(pieces), width), dtype=np.int64)
     with torch.inference_mode():
-        rows = _Rows(reader, len(pieces) * width)
-        logs = rows.read([[*reader.speller.opening, *piece.gaps[0]] for piece in pieces for _ in range(width)])
+        readings = Readings(reader.model.network, len(pieces))
+        logits = readings.read([[*reader.speller.opening, *piece.gaps[0]] for piece in pieces])
+        logs = torch.log_softmax(logits.float(), dim=1).repeat_interleave(width, dim=0)
+        readings = readings.choose(np.repeat(np.arange(len(pieces)), width).tolist())
         for place in range(int(lengths.max())):
             is_open = lengths > place
             is_spaced = np.array([bool(one.is_spaced[min(place, len(one.points) - 1)]) for one in pieces])
@@ -152,14 +151,13 @@ def _search(
             parents[place], words[place] = parent.cpu().numpy(), leading.flatten(1).gather(1, chosen).cpu().numpy()
             if place + 1 == lengths.max():
                 break
-            rows.reorder((parent + width * torch.arange(len(pieces), device=device)[:, None]).flatten())
-            logs = rows.read(
-                [
-                    _spell(reader, piece, place, int(word))
-                    for piece, own_words in zip(pieces, words[place], strict=True)
-                    for word in own_words
-                ]
-            )
+            readings = readings.choose((parents[place] + width * np.arange(len(pieces))[:, None]).ravel().tolist())
+            tokens = [
+                _spell(reader, piece, place, int(word))
+                for piece, own_words in zip(pieces, words[place], strict=True)
+                for word in own_words
+            ]
+            logs[np.flatnonzero(list(map(len, tokens)))] = torch.log_softmax(readings.read(tokens).float(), dim=1)
     shares = torch.softmax(scores.double(), dim=1).cpu().numpy()
     return [
         _vote(parents[:length, number], words[:length, number], shares[number], len(reader.space))
@@ -183,57 +181,3 @@ def _vote(parents: IntArray, words: IntArray, shares: Any, size: int) -> WordNum
         guessed[place] = np.bincount(words[place][reading], shares, size).argmax()
         reading = parents[place][reading]
     return guessed
-
-
-class _Rows:
-    """Readings that a model reads on, each by its own next tokens.
-
-    Args:
-        reader: with the model.
-        count: number of readings.
-    """
-
-    def __init__(self, reader: Reader, count: int) -> None:
-        import torch
-        from transformers import DynamicCache
-
-        self._network = reader.model.network
-        parameters = inspect.signature(self._network.forward).parameters
-        self._name = "cache" if "cache" in parameters else "past_key_values"  # of newer and of older versions
-        self._cache = DynamicCache(config=self._network.config)
-        device = self._network.device
-        self._mask = torch.zeros((count, 0), dtype=torch.int64, device=device)
-        self._logs: torch.Tensor | None = None
-
-    def read(self, tokens: Sequence[Sequence[int]]) -> "torch.Tensor":
-        """Return ln P (k, V) of the token after each of k readings, once it has these tokens too.
-
-        What pads shorter ones is masked, so that nothing looks at it. A reading without new tokens keeps its row.
-        """
-        import torch
-
-        device = self._mask.device
-        counts = torch.tensor(list(map(len, tokens)), device=device)
-        width = max(int(counts.max()), 1)
-        padded = torch.tensor([[*row, *[0] * (width - len(row))] for row in tokens], device=device)
-        is_real = torch.arange(width, device=device) < counts[:, None]
-        before = self._mask.sum(dim=1, keepdim=True)
-        self._mask = torch.cat([self._mask, is_real.long()], dim=1)
-        logits = self._network(
-            input_ids=padded,
-            attention_mask=self._mask,
-            position_ids=before + torch.arange(width, device=device),
-            use_cache=True,
-            **{self._name: self._cache},
-        ).logits
-        chosen = logits[torch.arange(len(padded), device=device), (counts - 1).clamp(min=0)]
-        logs = torch.log_softmax(chosen.float(), dim=1)
-        self._logs = logs if self._logs is None else torch.where(counts[:, None] > 0, logs, self._logs)
-        return self._logs
-
-    def reorder(self, numbers: "torch.Tensor") -> None:
-        """Let each reading go on from another one."""
-        self._cache.reorder_cache(numbers.long())  # type: ignore[arg-type]
-        self._mask = self._mask[numbers]
-        if self._logs is not None:
-            self._logs = self._logs[numbers]

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter, hide_progress
-from deniable.language.branches import Branch, check_branches, predict_tokens, score_branches
+from deniable.language.branches import Branch, predict_tokens, score_branches
 from deniable.language.model import LanguageModel
 from deniable.language.spelling import MAX_PIECE, Speller, Spelling, TokenizedText
 from deniable.measure.attackers.guesses import WordLikelihood
@@ -97,7 +97,7 @@ class Reader:
         opening: what stands before each text, such as "A film review:".
 
     Raises:
-        InputError: the model cannot be read with branches, or has too small a context.
+        InputError: the model has too small a context.
     """
 
     def __init__(self, model: LanguageModel, space: Space, prior: FloatArray, opening: str = "") -> None:
@@ -107,7 +107,6 @@ class Reader:
                 f"The model {model.card.name!r} reads {model.card.context} tokens, fewer than {4 * MAX_PIECE}: take "
                 "another model."
             )
-        check_branches(model)
         self.speller = Speller(model, space.words, prior, opening)
         self.window = min(model.card.context, _MAX_WINDOW) - 2 * MAX_PIECE - len(self.speller.opening)
         self._classes = space.class_by_word
