@@ -18,7 +18,7 @@ from deniable.measure.attackers.guesses import (
     fit_surrogate,
     rank_guesses,
 )
-from deniable.measure.attackers.language_model import LanguageModel, measure_perplexity, number_texts
+from deniable.measure.attackers.language_model import TrigramModel, measure_perplexity, number_texts
 from tests.measure.toy import chain, predict, zipf
 from tests.refusals import refuses
 
@@ -118,7 +118,7 @@ class Slow:
 def test_the_model_agrees_with_dictionaries():
     """Every probability after every kind of history is that of the formula; only two words of a history matter."""
     sequences = texts(60, 9)
-    model, slow = LanguageModel.fit(sequences, 9), Slow(sequences, 9)
+    model, slow = TrigramModel.fit(sequences, 9), Slow(sequences, 9)
     for history in [[], [0], [9], *([u, v] for u in range(0, 10, 2) for v in range(0, 10, 3))]:
         short = tuple(history) if len(history) == 2 else (START, *history)
         expected = [slow.probability(short, word) for word in range(10)]
@@ -130,7 +130,7 @@ def test_the_model_agrees_with_dictionaries():
 @pytest.mark.parametrize("count", [3, 400])
 def test_probabilities_sum_to_one_and_leave_none_out(count):
     """After random histories, most of them never seen, the probabilities sum to 1 and are all positive."""
-    model, generator = LanguageModel.fit([*texts(count, 200), [3]], 200), np.random.default_rng(7)
+    model, generator = TrigramModel.fit([*texts(count, 200), [3]], 200), np.random.default_rng(7)
     for _ in range(50):
         found = predict(model, generator.integers(0, 201, generator.integers(0, 4)).tolist())
         assert found.sum() == pytest.approx(1.0, abs=1e-9)
@@ -139,7 +139,7 @@ def test_probabilities_sum_to_one_and_leave_none_out(count):
 
 def test_frequencies_and_prior():
     """Frequencies are counts plus a half over all symbols; the prior leaves unknown words out."""
-    model = LanguageModel.fit([[0, 0, 1, 3]], 3)
+    model = TrigramModel.fit([[0, 0, 1, 3]], 3)
     assert model.frequencies == pytest.approx(np.array([2.5, 1.5, 0.5, 1.5]) / 6)
     assert model.prior == pytest.approx(np.array([2.5, 1.5, 0.5]) / 4.5)
 
@@ -164,7 +164,7 @@ def draw_cycles(count, seed):
 
 def test_perplexity_is_that_of_the_model():
     """It is that of the probabilities that the model gives, unknown words left out; word order makes a text fluent."""
-    model, texts = LanguageModel.fit(draw_cycles(100, 0), 6), draw_cycles(30, 1)
+    model, texts = TrigramModel.fit(draw_cycles(100, 0), 6), draw_cycles(30, 1)
     surprisals = [
         -np.log(predict(model, text[:place])[text[place]])
         for text in texts
@@ -185,7 +185,7 @@ def test_perplexity_is_that_of_the_model():
 @pytest.mark.parametrize("weight", [1.0, 0.5])
 def test_look_ups_have_the_probabilities_of_the_model(width, weight):
     """After every pair of words, few or all candidates have the model's probability to the power of the weight."""
-    model = LanguageModel.fit(texts(100, 20), 20)
+    model = TrigramModel.fit(texts(100, 20), 20)
     tables = model.tables.temper(weight)
     candidates = np.sort(np.random.default_rng(0).permutation(21)[:width]).astype(np.int32)
     bigram_chances, trigram_chances = np.empty((2, width))
@@ -225,7 +225,7 @@ def test_a_full_beam_is_exhaustive(small_space, weight):
     """With all candidates and a full beam the guesses are those of the sum over all texts."""
     space = dn.Space(small_space.words[:4], small_space.vectors[:4])
     subject = dn.TEM(space, epsilon=1.0)
-    model = LanguageModel.fit(number_texts(space, [*chain(space, 30, 6, loyal=0.8), "nonesuch"]), len(space))
+    model = TrigramModel.fit(number_texts(space, [*chain(space, 30, 6, loyal=0.8), "nonesuch"]), len(space))
     drawn = dn.measure.privatize_texts(subject, chain(space, 8, 4, seed=8), seed=3)
     options = {"weight": weight}
     outputs = drawn.outputs.reshape(8, 4)
@@ -241,7 +241,7 @@ def test_context_helps(small_space):
     """Where words follow each other closely, who knows the language recovers far more."""
     subject = dn.CalibratedExponential(small_space, epsilon=1.2)
     drawn = dn.measure.privatize_texts(subject, chain(small_space, 80, 25), seed=5)
-    model = LanguageModel.fit(number_texts(small_space, chain(small_space, 200, 25, seed=1)), 60)
+    model = TrigramModel.fit(number_texts(small_space, chain(small_space, 200, 25, seed=1)), 60)
     alone = dn.measure.measure_recovery(subject, drawn, prior=model.prior)
     found = dn.measure.measure_contextual_recovery(subject, drawn, model)
     assert not found.optimal
@@ -252,7 +252,7 @@ def test_unknown_words_are_left_out(small_space):
     """Words beyond the vocabulary are counted apart, and the model knows them as one symbol more."""
     subject = dn.TEM(small_space, epsilon=200.0)
     strange = [f"nonesuch {small_space.words[3]} strange {small_space.words[4]}"] * 5
-    model = LanguageModel.fit(number_texts(small_space, strange), len(small_space))
+    model = TrigramModel.fit(number_texts(small_space, strange), len(small_space))
     drawn = dn.measure.privatize_texts(subject, strange, seed=1)
     found = dn.measure.measure_contextual_recovery(subject, drawn, model)
     assert (found.left_out, found.share.value) == (10, 1.0)
@@ -270,7 +270,7 @@ def test_unknown_words_are_left_out(small_space):
 def test_texts_that_teach_no_language(sequences, size, value):
     """What cannot be learnt from is refused."""
     with refuses(value):
-        LanguageModel.fit(sequences, size)
+        TrigramModel.fit(sequences, size)
 
 
 @pytest.mark.parametrize(
@@ -278,12 +278,12 @@ def test_texts_that_teach_no_language(sequences, size, value):
     [
         ("nonesuch", {}, "vocabulary"),
         ("baran", {"weight": -1.0}, -1.0),
-        ("baran", {"model": LanguageModel.fit([[1]], 5)}, "5 words"),
+        ("baran", {"model": TrigramModel.fit([[1]], 5)}, "5 words"),
     ],
 )
 def test_attacks_that_cannot_be_made(small_space, words, options, value):
     """Texts, models and sizes that do not go together are refused."""
     subject = dn.TEM(small_space, epsilon=1.0)
-    given = {"model": LanguageModel.fit([[1, 2]], 60), **options}
+    given = {"model": TrigramModel.fit([[1, 2]], 60), **options}
     with refuses(value):
         dn.measure.measure_contextual_recovery(subject, dn.measure.privatize_texts(subject, [words], seed=1), **given)

@@ -17,7 +17,7 @@ from deniable.core.parallel import parallel_map
 from deniable.core.randomness import Streams, derive_key_from_seed, derive_stream_start
 from deniable.measure.attackers.decoding import decode_words
 from deniable.measure.attackers.guesses import build_likelihood, draw_from_prior, rank_guesses
-from deniable.measure.attackers.language_model import LanguageModel, WordNumbers, number_words
+from deniable.measure.attackers.language_model import TrigramModel, WordNumbers, number_words
 from deniable.measure.intervals import Estimate, as_exact_estimate, estimate_clustered_share, estimate_share
 from deniable.text.batches import PrivatizedBatch
 from deniable.text.encoded import EncodedTexts
@@ -188,7 +188,7 @@ def _count_recovered_words(batch: PrivatizedBatch, guessed_words: WordNumbers, *
 def measure_contextual_recovery(
     mechanism: WordMechanism,
     batch: PrivatizedBatch,
-    model: LanguageModel,
+    model: TrigramModel,
     *,
     weight: float = 1.0,
     seed: int = 0,
@@ -222,7 +222,7 @@ def measure_contextual_recovery(
 
 def fit_weighted_language_model(
     mechanism: WordMechanism, sequences: Sequence[npt.ArrayLike], *, seed: int = 0
-) -> tuple[LanguageModel, float]:
+) -> tuple[TrigramModel, float]:
     """Return a language model of texts that the attacker has, and the weight with which it recovers the most words.
 
     One text in ten is held out and privatized by the attacker, every weight of `LANGUAGE_MODEL_WEIGHTS` is tried on
@@ -238,7 +238,7 @@ def fit_weighted_language_model(
     """
     size = len(mechanism.space)
     texts = [text for text in map(np.asarray, sequences) if text.size]
-    model = LanguageModel.fit(texts, size)
+    model = TrigramModel.fit(texts, size)
     if len(texts) < 2:  # noqa: PLR2004 - one text to learn from and one to try on
         return model, 1.0
     order = np.random.default_rng(seed).permutation(len(texts))
@@ -246,7 +246,7 @@ def fit_weighted_language_model(
     tuning_rows = tuning_rows[
         np.cumsum([texts[row].size for row in tuning_rows]) <= max(_MAX_TUNING_WORDS, texts[tuning_rows[0]].size)
     ]
-    trial_model = LanguageModel.fit([texts[row] for row in np.setdiff1d(order, tuning_rows)], size)
+    trial_model = TrigramModel.fit([texts[row] for row in np.setdiff1d(order, tuning_rows)], size)
     own_batch = _privatize_own_texts(mechanism, [texts[row] for row in tuning_rows], seed)
     rows = np.arange(len(tuning_rows))
     guesses_by_weight = _guess_texts(mechanism, own_batch, rows, trial_model, LANGUAGE_MODEL_WEIGHTS, seed)
@@ -297,7 +297,7 @@ def _guess_texts(
     mechanism: WordMechanism,
     batch: PrivatizedBatch,
     rows: npt.NDArray[np.int64],
-    model: LanguageModel,
+    model: TrigramModel,
     weights: Sequence[float],
     seed: int,
 ) -> list[WordNumbers]:

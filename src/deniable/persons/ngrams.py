@@ -26,7 +26,7 @@ import numpy as np
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import compile_loop
-from deniable.measure.attackers.language_model import LanguageModel, NgramTables
+from deniable.measure.attackers.language_model import NgramTables, TrigramModel
 from deniable.text.tokens import join_tokens, split_tokens
 
 MAX_SURPLUS = 40
@@ -84,7 +84,7 @@ class InterpolatedModel:
 
 
 def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
-    """Return the interpolated Kneser-Ney model of public texts (see `LanguageModel`), of the tokens of `split_tokens`.
+    """Return the interpolated Kneser-Ney model of public texts (see `TrigramModel`), of the tokens of `split_tokens`.
 
     Args:
         texts: those without a token are left out.
@@ -99,7 +99,7 @@ def build_text_model(texts: Sequence[str]) -> InterpolatedModel:
     words = tuple(sorted(counts, key=lambda word: (-counts[word], word)))
     numbers = {word: number for number, word in enumerate(words)}
     end = len(words)
-    tables = LanguageModel.fit([[*map(numbers.__getitem__, tokens), end] for tokens in token_lists], end).tables.temper(
+    tables = TrigramModel.fit([[*map(numbers.__getitem__, tokens), end] for tokens in token_lists], end).tables.temper(
         1.0
     )
     first_words = np.repeat(np.arange(end + 2), np.diff(tables.bigram_starts))

@@ -13,7 +13,7 @@ import numpy as np
 from deniable import __version__
 from deniable.core.errors import InputError, import_extra
 from deniable.core.parallel import count_cores
-from deniable.measure.attackers.language_model import LanguageModel, WordNumbers, measure_perplexity, number_texts
+from deniable.measure.attackers.language_model import TrigramModel, WordNumbers, measure_perplexity, number_texts
 from deniable.measure.attackers.reader import Reader
 from deniable.measure.authorship import AuthorshipResult, measure_authorship
 from deniable.measure.classifiers import ClassifierMaker, build_classifier
@@ -102,13 +102,13 @@ class Bench:
         return run_folds([self.make_runner(self.table.texts)], self.table.splits)[0][0]
 
     @functools.cached_property
-    def _fluency_judge(self) -> tuple[LanguageModel | None, RowNumbers]:
+    def _fluency_judge(self) -> tuple[TrigramModel | None, RowNumbers]:
         """A language model of half of the texts, None where it has no known word; and the rows of the other half."""
         order = np.random.default_rng(self.plan.seed).permutation(len(self.table.texts))
         half = len(order) // 2
         sequences = [self.numbered_texts[row] for row in order[:half].tolist()]
         has_words = any((words < len(self.space)).any() for words in sequences)
-        return LanguageModel.fit(sequences, len(self.space)) if has_words else None, np.sort(order[half:])
+        return TrigramModel.fit(sequences, len(self.space)) if has_words else None, np.sort(order[half:])
 
     def make_runner(self, texts: Sequence[str]) -> FoldRunner:
         """Return what trains a classifier on a version of the table, row by row, and tests it on the originals."""

@@ -70,7 +70,7 @@ class NgramTables(NamedTuple):
 
 
 @dataclasses.dataclass(frozen=True, eq=False)
-class LanguageModel:
+class TrigramModel:
     """A trigram model of the V words of a space, and of words unknown to it.
 
     Attributes:
@@ -148,7 +148,7 @@ class LanguageModel:
         return word_logs
 
 
-def measure_perplexity(model: LanguageModel, sequences: Sequence[WordNumbers]) -> Estimate:
+def measure_perplexity(model: TrigramModel, sequences: Sequence[WordNumbers]) -> Estimate:
     """Return the perplexity per word of texts; the interval is over texts, given the model.
 
     Over the N words of the texts that the vocabulary has::
