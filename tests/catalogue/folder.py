@@ -287,7 +287,7 @@ def list_values():
         "infinite.json": '{"schema": 1e999}',
         "long_number.json": '{"schema": ' + "9" * 5000 + "}",
         "schema_6.json": '{"schema": "deniable-certificate/6"}',
-        "schema_9.json": '{"schema": "deniable-certificate/9"}',
+        "schema_10.json": '{"schema": "deniable-certificate/10"}',
         "utf16.json": b"\xff\xfe",
         "large.json": " " * (5 << 20),
         "object.json": "{}",

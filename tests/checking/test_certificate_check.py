@@ -169,7 +169,7 @@ def test_what_is_no_document(document):
 
 
 @pytest.mark.parametrize(
-    "schema", ["deniable-certificate/9", "deniable-model-card/2", "deniable-synthesis-certificate/2"]
+    "schema", ["deniable-certificate/10", "deniable-model-card/2", "deniable-synthesis-certificate/2"]
 )
 def test_nearly_nothing(schema):
     """A document with little more than a schema gives a result or one line."""

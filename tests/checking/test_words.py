@@ -231,7 +231,7 @@ def test_a_prior_of_the_owners(tmp_path):
         (["mechanism", "gamma"], -1, "gamma"),
         (["schema"], "deniable-certificate/6", "version"),
         (["schema"], None, "certificate"),
-        (["schema"], ["deniable-certificate/9"], "certificate"),
+        (["schema"], ["deniable-certificate/10"], "certificate"),
     ],
 )
 def test_what_cannot_be_checked(steps, value, named):

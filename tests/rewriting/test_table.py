@@ -227,7 +227,7 @@ def test_a_seed_protects_nothing(rewrite):
 
 def test_the_summary_holds_the_certificate(rewrite):
     """What is not protected is named, and a person is told what the file tells a program."""
-    _, made = rewrite(b"text,id\nshow,1\n", method=WITH_DELTA)
+    _, made = rewrite(b"text,id\nshow,1\n", "--verbose", method=WITH_DELTA)
     assert "4,478 texts" in made["not_protected"][2]
     lines = (made["noise"], made["guarantee"]["source"], made["model"]["trained on"], *made["meaning"])
     assert all(line in rewrite.err for line in (*lines, *made["not_protected"]))

@@ -84,7 +84,7 @@ class TestMerging:
         """The exact epsilon over the points is proved; a law that tells words of a class apart is refuted."""
         verdict = dn.verify(dn.CalibratedExponential(space, epsilon=2.0))
         assert verdict.status == "proved"
-        assert verdict.guarantee.metric == "euclidean, with numbers, pets, people hidden"
+        assert verdict.guarantee.metric == "euclidean, with numbers, pets and people hidden"
         rows = np.full((len(space), len(space)), 1.0)
         rows[space.index_of("dog"), space.index_of("dog")] = 1.3
         assert dn.verify(rows / rows.sum(axis=1, keepdims=True), space=space, epsilon=2.0).status == "refuted"
@@ -187,7 +187,7 @@ class TestLists:
         vectors = np.random.default_rng(8).normal(size=(len(words), 3))
         classes = ["health", "numbers", "places", "names"]
         space = dn.Space(words, vectors, hide=classes)
-        assert space.metric_name == "euclidean, with names, places, numbers, health hidden"
+        assert space.metric_name == "euclidean, with names, places, numbers and health hidden"
         found = [space.find_class(space.index_of(word)) for word in words]
         names = [hidden.name if hidden else None for hidden in found]
         assert names == ["names", "names", None, "places", "places", None, "numbers", "health", "health", None]

@@ -94,7 +94,7 @@ def test_layout(mechanism):
     assert text.endswith("}\n")
     assert list(read) == list(FIELDS)
     assert {name: type(value) for name, value in read.items()} == FIELDS
-    assert (read["schema"], read["deniable"]) == ("deniable-certificate/9", dn.__version__)
+    assert (read["schema"], read["deniable"]) == ("deniable-certificate/10", dn.__version__)
     assert (read["mechanism"]["name"], read["mechanism"]["epsilon"]) == (mechanism.name, mechanism.epsilon)
     assert read["mechanism"].keys() == {"name", *mechanism.parameters, *mechanism.derived_parameters}
     assert read["verification"] == {k: v for k, v in strict(json.dumps(verdict.to_dict())).items() if k != "seconds"}

@@ -15,6 +15,7 @@ from deniable.checking.rewriting import expect_rewrite_certificate
 from deniable.checking.synthesis import expect_synthesis_certificate
 from deniable.checking.words import expect_word_certificate
 from deniable.core.errors import InputError, escape_unprintable, make_parameter_error, shorten_text
+from deniable.core.guarantees import UNIT_PLURALS
 from deniable.core.numbers import format_exact, format_upper
 from deniable.core.report import Fact, Report, Section, Tone, format_value
 from deniable.core.signatures import UNSIGNED, SignatureCheck
@@ -36,7 +37,6 @@ _KINDS = {
     SYNTHESIS_CERTIFICATE_SCHEMA: "synthetic records",
     CARD_SCHEMA: "a trained model",
 }
-_PLURALS = {"record": "records", "person": "people", "unit": "units"}
 _MAX_SHOWN = 300
 """Characters of a value that a report shows."""
 _MAX_LISTED, _MAX_ITEMS = 200, 20
@@ -206,7 +206,7 @@ def describe_caution(statements: Statements) -> str:
     if statements.get("training records", "guarantee") == "none":
         return "No privacy is claimed for the training records."
     which, promises = _find_whole_promises(statements)
-    of_whole, plural = " ".join(which), _PLURALS[which[1]]
+    of_whole, plural = " ".join(which), UNIT_PLURALS.get(which[1], "units")
     epsilon, delta = min(promises, key=lambda one: (one[0] > MAX_WHOLE_EPSILON or one[1] > MAX_WHOLE_DELTA, one[1]))
     if epsilon > MAX_WHOLE_EPSILON:
         bound = "is not bounded" if math.isinf(epsilon) else f"is {format_upper(epsilon)}"
@@ -244,7 +244,7 @@ def _find_whole_promises(statements: Statements) -> tuple[tuple[str, str], list[
         verdict = Statements(statements.get_object("training records")).get_object("verdict")
         guarantee = Statements(verdict).get_object("guarantee")
     unit = guarantee.get("unit")
-    return ("one", unit if unit in _PLURALS else "unit"), [_read_promise(Statements(guarantee))]
+    return ("one", unit if unit in UNIT_PLURALS else "unit"), [_read_promise(Statements(guarantee))]
 
 
 def _read_promise(guarantee: Statements) -> tuple[float, float]:

@@ -1,4 +1,4 @@
-"""Certificates in the words of the schema before: the same statements, said as today's schema says them.
+"""Certificates in the words of the schemas before: the same statements, said as today's schema says them.
 
 A certificate is compared with one that is written anew, text by text. So a change of words would contradict every older
 certificate, were its own words not replaced first. No figure is touched.
@@ -18,11 +18,13 @@ from deniable.text.release_certificate import (
     LEDGER_STEP,
     ROWS_NOT_COVERED,
 )
+from deniable.words.outcomes import NOT_KNOWN
 
 REWRITE_CERTIFICATE_SCHEMA = "deniable-rewrite-certificate/5"
 """That of `deniable.rewriting.certificate`, which loads torch."""
 _TODAYS_SCHEMAS = {
     "deniable-certificate/8": CERTIFICATE_SCHEMA,
+    "deniable-certificate/9": CERTIFICATE_SCHEMA,
     "deniable-rewrite-certificate/4": REWRITE_CERTIFICATE_SCHEMA,
     "deniable-synthesis-certificate/1": SYNTHESIS_CERTIFICATE_SCHEMA,
 }
@@ -40,6 +42,7 @@ _BEGINNINGS = {
     "what the choice of epsilon, made from the private texts, shows of them": CHOICE_DISCLOSURE,
 }
 """How a text began, and how it begins today."""
+_NOT_KNOWN = (r"not known, since no exact law of this mechanism is$", NOT_KNOWN)
 _REPLACEMENTS = {
     ("approximate", "source"): (
         (r"^the pure bound, on which composition does not improve$", "the sum over words; composition is no better"),
@@ -52,8 +55,10 @@ _REPLACEMENTS = {
             r"(\1% without any output; more for attackers who read words in context)",
         ),
     ),
-    ("bands",): ((r"([0-9]) %", r"\1%"),),
+    ("metric",): ((r", with (.+), ([^,]+) hidden$", r", with \1 and \2 hidden"),),
+    ("bands",): ((r"([0-9]) %", r"\1%"), _NOT_KNOWN),
     ("most_exposed",): (
+        _NOT_KNOWN,
         (
             r" comes out unchanged in ([0-9.]+) % of draws: no other word that is not hidden does more often$",
             r" stays unchanged in \1% of draws, and no other word that is not hidden does more often",

@@ -302,7 +302,7 @@ def find_space(
     if isinstance(given, Space):
         return given, ""
     name = _METRIC_NAME.fullmatch(statements.get_text("space", "metric"))
-    classes = name["classes"].split(", ") if name and name["classes"] else []
+    classes = re.split(", | and ", name["classes"]) if name and name["classes"] else []
     metric = None
     with contextlib.suppress(InputError):  # a metric of the owner's own
         metric = resolve_metric(name["metric"] if name else "").name

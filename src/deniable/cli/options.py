@@ -210,10 +210,12 @@ class OutputOptions:
     Attributes:
         sign_key: key written by deniable key --sign; signs what is written, in CERTIFICATE.sig.
         force: overwrite existing output files.
+        verbose: print everything that the certificate says.
     """
 
     sign_key: Path | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
     force: bool = False
+    verbose: bool = False
 
     def read_signing_key(self) -> "Ed25519PrivateKey | None":
         """The key of ``--sign-key``; None where it was not given.

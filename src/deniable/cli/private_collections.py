@@ -14,6 +14,7 @@ from deniable.cli.rows import Roles, Rows, describe_rows, format_row_count, read
 from deniable.cli.tables import TableOptions
 from deniable.cli.terminal import say
 from deniable.core.errors import InputError
+from deniable.core.guarantees import UNIT_PLURALS
 from deniable.core.numbers import format_exact
 
 if TYPE_CHECKING:
@@ -185,9 +186,9 @@ def prepare_release(
     if options.records is not None:
         if compute_signal(budget, options.records) < TOO_LITTLE_SIGNAL and not knowledge.has_labels:
             raise InputError(
-                f"{options.records:,} {budget.unit}s at epsilon {format_exact(budget.epsilon)} teach no more than a "
-                "blind guess: give more of them, a larger epsilon, or labelled public texts to begin with (--public, "
-                "--public-label)."
+                f"{options.records:,} {UNIT_PLURALS[budget.unit]} at epsilon {format_exact(budget.epsilon)} teach no "
+                "more than a blind guess: give more of them, a larger epsilon, or labelled public texts to begin with "
+                "(--public, --public-label)."
             )
         warn_of_delta(options.delta, options.records)
     domains = options.domains if isinstance(options, SynthesisOptions) else {}
@@ -265,9 +266,9 @@ def warn_of_signal(budget: "Budget", classifier: "LinearClassifier") -> None:
     signal = compute_signal(budget, count)
     if signal < ENOUGH_SIGNAL:
         say(
-            f"warning: about {count:,} {budget.unit}s are few at epsilon {format_exact(budget.epsilon)}. On film "
-            f"reviews, that many keep about {100 * estimate_retained_share(signal):.0f}% of what a classifier without "
-            "privacy gains over a blind guess, more with labelled public texts.",
+            f"warning: about {count:,} {UNIT_PLURALS[budget.unit]} are few at epsilon {format_exact(budget.epsilon)}. "
+            f"On film reviews, that many keep about {100 * estimate_retained_share(signal):.0f}% of what a classifier "
+            "without privacy gains over a blind guess, more with labelled public texts.",
             err=True,
         )
     if classifier.facts["nominal number"] != "declared":

@@ -1,65 +1,68 @@
 """A release in a few lines: what it protects, what an attacker learns all the same, and what it does not protect."""
 
 import math
-import re
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 
 from deniable.checking.certificate_check import describe_caution
 from deniable.checking.document import Statements
+from deniable.cli.terminal import say
+from deniable.core.errors import join_names
 from deniable.core.guarantees import is_proved
-from deniable.core.numbers import format_exact
-from deniable.text.certificate import NOISE_DESCRIPTIONS, Certificate
-from deniable.text.release_certificate import COPIED_COLUMNS
+from deniable.core.numbers import format_odds, format_upper
+from deniable.text.certificate import NOISE_DESCRIPTIONS
+from deniable.text.release_certificate import COPIED_COLUMNS, ReleaseCertificate
 
 _LABEL_WIDTH = 15
-_FACTOR = re.compile(r"between (.+?),? (?:one step apart, )?such as .* by a factor of up to (?:10\^)?([0-9.,]+)$")
 _MAX_PLAIN_EXPONENT = 9
 """Powers of ten up to which odds are written out."""
 
 
-def summarize_release(certificate: Certificate) -> str:
-    """Return what a certificate says in a few lines for people."""
-    lines = [f"{certificate.records:,} records, {certificate.describe_amount()}, by {certificate.mechanism['name']}"]
-    lines += [f"{label:<{_LABEL_WIDTH}}{text}" for label, text in _list_facts(certificate)]
+def say_release(certificate: ReleaseCertificate, odds: Sequence[tuple[str, float]], *, verbose: bool) -> None:
+    """Print a few lines on a release, or everything that its certificate says.
+
+    Args:
+        certificate: of the release.
+        odds: what anyone's odds are about, and by how much they can change at most, in nats.
+        verbose: whether to print everything.
+    """
+    say(certificate.summary() if verbose else _summarize(certificate, odds), err=True)
+
+
+def say_written(outputs: Sequence[str], certificate: str, *, verbose: bool) -> None:
+    """Print which files were written, and after a summary the next step."""
+    say(f"wrote {join_names(outputs)}", err=True)
+    if not verbose:
+        say(f"{'next':<{_LABEL_WIDTH}}deniable certificate check {certificate}", err=True)
+
+
+def _summarize(certificate: ReleaseCertificate, odds: Sequence[tuple[str, float]]) -> str:
+    lines = [certificate.title]
+    lines += [f"{label:<{_LABEL_WIDTH}}{text}" for label, text in _list_facts(certificate, odds)]
     return "\n".join(lines)
 
 
-def _list_facts(certificate: Certificate) -> Iterator[tuple[str, str]]:
+def _list_facts(certificate: ReleaseCertificate, odds: Sequence[tuple[str, float]]) -> Iterator[tuple[str, str]]:
+    copied = [line for line in certificate.not_protected if line.startswith(COPIED_COLUMNS)]
     if certificate.private:
-        yield from _list_promises(certificate)
+        yield from certificate.list_promises()
+        if is_proved(certificate.guarantee["status"]):
+            aside = ", delta aside" if "delta" in certificate.guarantee else ""
+            yield "odds change", "; ".join(f"{of}: up to {_format_factor(loss)} times{aside}" for of, loss in odds)
+        caution = describe_caution(Statements({**vars(certificate)})).partition(". Anybody")[0]
+        others = [line for line in certificate.not_protected if line not in copied]
+        yield from zip(("not protected", ""), [caution] if caution else others, strict=False)
     else:
         is_seeded = certificate.noise == NOISE_DESCRIPTIONS["public seed"]
         yield "protects", f"NOTHING: {certificate.noise if is_seeded else certificate.meaning[0]}"
-    copied = [line for line in certificate.not_protected if line.startswith(COPIED_COLUMNS)]
-    if copied:
-        yield "copied", copied[0].removeprefix(f"{COPIED_COLUMNS}: ") + ", unchanged"
+    for line in copied:
+        yield "copied", line.removeprefix(f"{COPIED_COLUMNS}: ") + ", unchanged"
 
 
-def _list_promises(certificate: Certificate) -> Iterator[tuple[str, str]]:
-    """Yield what holds of every word, and what does not hold of whole records."""
-    guarantee, hidden = certificate.guarantee, ", ".join(certificate.space["hidden"])
-    within = f"; of {hidden} nothing but the class is revealed" if hidden else ""
-    yield "protects", f"each word, epsilon {format_exact(guarantee['epsilon'])} ({guarantee['status']}){within}"
-    guessed = certificate.attacker.partition(", if words follow")[0]
-    yield "attacker", f"{guessed}, and for more with the words around it"
-    yield "most exposed", certificate.most_exposed.partition(", and no other word")[0]
-    odds = [f"{words}: up to {factor} times" for words, factor in map(_read_factor, certificate.meaning) if words]
-    if odds and is_proved(guarantee["status"]):
-        yield "odds change", "; ".join(odds)
-    caution = describe_caution(Statements({**vars(certificate)}))
-    if caution:  # what follows the reason says it in more words
-        yield "not protected", caution.partition(". Anybody")[0]
-
-
-def _read_factor(line: str) -> tuple[str, str]:
-    """Return between which words odds change, and how many times; nothing of a line about something else."""
-    match = _FACTOR.search(line)
-    if match is None:
-        return "", ""
-    if "10^" not in line:
-        return match[1], match[2]
-    exponent = float(match[2])
+def _format_factor(loss: float) -> str:
+    """Return by how much odds change, as certificates round it; what people can still picture is written out."""
+    text = format_odds(loss, format_upper)
+    exponent = float(text.removeprefix("10^")) if text.startswith("10^") else math.inf
     if exponent > _MAX_PLAIN_EXPONENT:
-        return match[1], f"10^{match[2]}"
+        return text
     unit = 10 ** (math.floor(exponent) - 1)  # two digits are kept, rounded up
-    return match[1], f"{math.ceil(10**exponent / unit) * unit:,}"
+    return f"{math.ceil(10**exponent / unit) * unit:,}"

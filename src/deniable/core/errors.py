@@ -97,6 +97,11 @@ def shorten_text(text: str, maximum: int = _MAX_SHOWN) -> str:
     return f"{line[: maximum - len(_CUT) - end]}{_CUT}{line[-end:]}"
 
 
+def join_names(names: Sequence[str]) -> str:
+    """Return names as a sentence lists them: "a, b and c"."""
+    return " and ".join([", ".join(names[:-1]), names[-1]] if len(names) > 1 else names)
+
+
 def escape_unprintable(text: str) -> str:
     """Return a text with codes in place of characters that move a terminal's cursor or the reader's eye."""
     return "".join(character if character.isprintable() else f"\\u{ord(character):04x}" for character in text)

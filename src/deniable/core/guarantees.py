@@ -40,6 +40,7 @@ Unit = Literal["word", "record", "person"]
 - ``record``: one input of a mechanism or one example of a training set: a text, a vector, an image, a row;
 - ``person``: all records of one person.
 """
+UNIT_PLURALS: dict[str, str] = {"word": "words", "record": "records", "person": "people"}
 
 ANY_TWO_WORDS = "any two words"
 ANY_TWO_VALUES = "any two values"

@@ -10,7 +10,7 @@ import math
 from deniable.words.calibrated_exponential import CalibratedExponential
 from deniable.words.mechanism import WordMechanism
 
-_SPACE = ("GloVe 6B, 50000 most frequent words", "steps, with names, places, numbers hidden")
+_SPACE = ("GloVe 6B, 50000 most frequent words", "steps, with names, places and numbers hidden")
 """Source and metric of the space that was studied."""
 
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from typing import Any
 
 from deniable import __version__
-from deniable.core.guarantees import Guarantee, Unit, Verdict, limit_status
+from deniable.core.guarantees import UNIT_PLURALS, Guarantee, Unit, Verdict, limit_status
 from deniable.core.numbers import as_percent, format_exact, format_odds, format_upper
 from deniable.core.report import Fact, Report, Section, make_facts
 from deniable.learning.card import build_card, describe_data, describe_protection
@@ -68,7 +68,7 @@ class SynthesisCertificate(ReleaseCertificate):
 
     def describe_amount(self) -> str:
         """Return the public number of units that the table was made from."""
-        return f"made from about {self.nominal['units']:,} {self.guarantee['unit']}s"
+        return f"made from about {self.nominal['units']:,} {UNIT_PLURALS[self.guarantee['unit']]}"
 
     def describe_guarantee(self) -> str:
         """Return epsilon, delta and what they hold for."""
@@ -78,6 +78,15 @@ class SynthesisCertificate(ReleaseCertificate):
             f"{self.guarantee['unit']}: {self.guarantee['adjacency']} (central differential privacy)"
         )
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
+
+    def list_promises(self) -> Sequence[tuple[str, str]]:
+        """Return what holds of every unit."""
+        guarantee = self.guarantee
+        budget = f"epsilon {format_exact(guarantee['epsilon'])}, delta {format_exact(guarantee['delta'])}"
+        unit, several = f"each {guarantee['unit']} as a whole", ""
+        if guarantee["unit"] == "record":
+            several = "; a person with several records is protected less"
+        return (("protects", f"{unit}, {budget} ({guarantee['status']}){several}"),)
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what the budget was spent on, and what persons with several records have."""

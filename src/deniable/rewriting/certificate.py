@@ -63,12 +63,22 @@ class RewriteCertificate(ReleaseCertificate):
         line = f"{_format_budget(self.guarantee)} for {self.guarantee['of']}"
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
 
+    def list_promises(self) -> Sequence[tuple[str, str]]:
+        """Return what holds of every text, and of the texts of a row together."""
+        promise = f"each text as a whole, {_format_budget(self.guarantee)} ({self.guarantee['status']})"
+        return (
+            ("protects", f"{promise}; only its first {self.model['limit']:,} tokens are used"),
+            *((fact.label, fact.value) for fact in self._list_row_facts()),
+        )
+
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what the model was trained on, and what the texts of a row spend."""
-        facts = [Fact("model", f"trained on {self.model['trained on']}")]
-        if self.row is not None and self.row["texts"] > 1:
-            facts.append(Fact("rows", f"{self.row['texts']} texts of a row together: {_format_budget(self.row)}"))
-        return facts
+        return [Fact("model", f"trained on {self.model['trained on']}"), *self._list_row_facts()]
+
+    def _list_row_facts(self) -> list[Fact]:
+        if self.row is None or self.row["texts"] == 1:
+            return []
+        return [Fact("rows", f"{self.row['texts']} texts of a row together: {_format_budget(self.row)}")]
 
 
 def _format_budget(spent: dict[str, Any]) -> str:

@@ -11,7 +11,7 @@ import numpy.typing as npt
 
 from deniable.core.arrays import FloatArray
 from deniable.core.cache import load_or_compute_facts
-from deniable.core.errors import InputError, NotTractable, check_count
+from deniable.core.errors import InputError, NotTractable, check_count, join_names
 from deniable.core.guarantees import Guarantee
 from deniable.core.parallel import Result
 from deniable.space.metrics import MetricChoice, resolve_metric
@@ -220,8 +220,8 @@ class Space(Vocabulary):
 
     @property
     def metric_name(self) -> str:
-        """The metric as guarantees name it: "euclidean, with names, places, numbers hidden"."""
-        hidden = ", ".join(word_class.name for word_class in self.hide[:-1])
+        """The metric as guarantees name it: "euclidean, with names, places and numbers hidden"."""
+        hidden = join_names([word_class.name for word_class in self.hide[:-1]])
         return f"{self.metric.name}, with {hidden} hidden" if self.hide else self.metric.name
 
     def map_row_blocks(

@@ -12,7 +12,7 @@ import numpy as np
 
 from deniable import __version__
 from deniable.auditing import verify
-from deniable.core.errors import InputError, make_parameter_error
+from deniable.core.errors import InputError, join_names, make_parameter_error
 from deniable.core.guarantees import Status, find_weakest_status, is_proved, limit_status
 from deniable.core.keys import NoiseSource
 from deniable.core.numbers import (
@@ -44,7 +44,7 @@ from deniable.words.laws import RingLaw
 from deniable.words.outcomes import NOT_KNOWN
 from deniable.words.prior import Prior, build_prior
 
-CERTIFICATE_SCHEMA = "deniable-certificate/9"
+CERTIFICATE_SCHEMA = "deniable-certificate/10"
 PUBLIC_VECTORS = "public texts only: texts that vectors or lists of near words were made from are not protected"
 RECORD_DELTA = 1e-6
 """Delta of the composed guarantee of a whole record."""
@@ -174,6 +174,18 @@ class Certificate(ReleaseCertificate):
         """Return epsilon per word, the metric, and how epsilon was chosen where that matters."""
         line = f"{format_exact(self.guarantee['epsilon'])}-metric-DP per word, distance {self.guarantee['metric']}"
         return f"{line}; epsilon was chosen {self.chosen}" if self.chosen == CHOSEN_FROM_DATA else line
+
+    def list_promises(self) -> Sequence[tuple[str, str]]:
+        """Return what holds of every word, what an attacker guesses, and the most exposed word."""
+        hidden = join_names([*self.space["hidden"]])
+        within = f"; of {hidden} nothing but the class is revealed" if hidden else ""
+        guessed = self.attacker.partition(", if words follow")[0]
+        epsilon = format_exact(self.guarantee["epsilon"])
+        return (
+            ("protects", f"each word, epsilon {epsilon} ({self.guarantee['status']}){within}"),
+            ("attacker", f"{guessed}, and for more with the words around it"),
+            ("most exposed", self.most_exposed.partition(", and no other word")[0]),
+        )
 
     def list_own_facts(self) -> Sequence[Fact]:
         """Return what is kept, what an attacker guesses, and the guarantees of whole records."""
@@ -334,29 +346,32 @@ def _describe_meaning(mechanism: WordMechanism, status: Status) -> list[str]:
     if status == "refuted":
         return ["the claim is false: how much one output word tells is bounded by nothing that is known here"]
     condition = "" if is_proved(status) else f"if the guarantee holds, which is {status}: "
-    list_pairs = _list_vector_pairs if mechanism.space.graph is None else _list_step_pairs
     lines = [
-        f"{condition}one output word can change anyone's odds between {words} by a factor of up to "
+        f"{condition}one output word can change anyone's odds between {words}{example} by a factor of up to "
         f"{format_odds(loss, format_upper)}"
-        for words, loss in list_pairs(mechanism)
+        for words, example, loss in list_word_pairs(mechanism)
     ]
     return [*lines, "for a text of L words the factor is raised to the power of L at worst"]
 
 
-def _list_vector_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
-    """Return two pairs of words, and the largest loss of each in nats."""
+def list_word_pairs(mechanism: WordMechanism) -> list[tuple[str, str, float]]:
+    """Return kinds of pairs of words, in plain words an example of each, and their largest loss in nats."""
+    return (_list_vector_pairs if mechanism.space.graph is None else _list_step_pairs)(mechanism)
+
+
+def _list_vector_pairs(mechanism: WordMechanism) -> list[tuple[str, str, float]]:
+    """Return two pairs of words."""
     word, near_word, far_word = choose_example_words(mechanism.space)
     pairs = []
     for label, other in (("nearest words", near_word), ("words a median distance apart", far_word)):
         distance = mechanism.space.distance(word, other)
-        pairs.append(
-            (f"the {label} {word!r} and {other!r} (distance {distance:.2f})", mechanism.guarantee.loss(distance))
-        )
+        loss = mechanism.guarantee.loss(distance)
+        pairs.append((f"the {label} {word!r} and {other!r}", f" (distance {distance:.2f})", loss))
     return pairs
 
 
-def _list_step_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
-    """Return near words, any two words, and a word of a hidden class and another, and the largest loss of each."""
+def _list_step_pairs(mechanism: WordMechanism) -> list[tuple[str, str, float]]:
+    """Return near words, any two words, and a word of a hidden class and another."""
     space, graph, guarantee = mechanism.space, mechanism.space.graph, mechanism.guarantee
     if graph is None:
         raise ValueError("the metric of the space counts no steps")
@@ -368,11 +383,13 @@ def _list_step_pairs(mechanism: WordMechanism) -> list[tuple[str, float]]:
         far, farthest = mechanism.law.bound_far_losses()
         losses = min(losses[0], far), min(losses[1], farthest)
     if graph.word_count > 1:
-        pairs.append((f"near words, one step apart, such as {word!r} and {near_word!r},", guarantee.loss(1.0)))
-        pairs.append((f"any two words{hidden_aside}, such as {word!r} and {far_word!r},", losses[0]))
+        near = f", one step apart, such as {word!r} and {near_word!r},"
+        pairs.append(("near words", near, guarantee.loss(1.0)))
+        pairs.append((f"any two words{hidden_aside}", f", such as {word!r} and {far_word!r},", losses[0]))
     if graph.class_count:
         member = space.words[space.hidden_classes[0].members[0]]
-        pairs.append((f"a word of a hidden class and any word outside it, such as {member!r} and {word!r},", losses[1]))
+        hidden = "a word of a hidden class and any word outside it"
+        pairs.append((hidden, f", such as {member!r} and {word!r},", losses[1]))
     return pairs
 
 

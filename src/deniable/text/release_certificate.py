@@ -74,8 +74,17 @@ class ReleaseCertificate(abc.ABC):
         """Return what is guaranteed, in one line."""
 
     @abc.abstractmethod
+    def list_promises(self) -> Sequence[tuple[str, str]]:
+        """Return what is promised in a few labelled lines, for a summary."""
+
+    @abc.abstractmethod
     def list_own_facts(self) -> Sequence[Fact]:
         """Return the facts that only this way to release texts has."""
+
+    @property
+    def title(self) -> str:
+        """How much was released, and by what."""
+        return f"{self.records:,} records, {self.describe_amount()}, by {self.mechanism['name']}"
 
     def make_report(self) -> Report:
         """Return the certificate as labelled facts for people."""
@@ -89,8 +98,7 @@ class ReleaseCertificate(abc.ABC):
             Fact("meaning", self.meaning),
             Fact("not protected", self.not_protected),
         )
-        title = f"{self.records:,} records, {self.describe_amount()}, by {self.mechanism['name']}"
-        return Report(title, (Section("", facts),))
+        return Report(self.title, (Section("", facts),))
 
     def to_json(self) -> str:
         """Return the certificate as JSON text, ended by a line break."""

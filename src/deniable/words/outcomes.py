@@ -20,7 +20,7 @@ GuessedWords = Literal["average", "rare", "every"]
 """About which words an attacker's success is: all running words, the rare ones, or each that is not hidden."""
 _BAND_ENDS = (100, 1_000, 5_000, 20_000)
 _RARE_RANK = 1_000
-NOT_KNOWN = "not known, since no exact law of this mechanism is"
+NOT_KNOWN = "not known, because the exact probabilities of this mechanism are not known"
 """What is said of single words where draws are all that there is."""
 
 

@@ -193,7 +193,7 @@ def test_hidden_words_come_out_alike(privatize, place):
     assert outputs[0] == outputs[1]
     certificate = read_certificate(place)
     assert certificate["space"]["hidden"] == {"pets": 1, "addresses": 1}
-    assert certificate["guarantee"]["metric"] == "steps, with numbers, pets hidden"
+    assert certificate["guarantee"]["metric"] == "steps, with numbers and pets hidden"
 
 
 def test_health_is_hidden_where_it_is_asked_for(privatize, place):
@@ -210,7 +210,7 @@ def test_health_is_hidden_where_it_is_asked_for(privatize, place):
     assert len(set(outputs)) == 1
     certificate = read_certificate(place)
     assert certificate["space"]["hidden"] == {"names": 1, "places": 3, "health": 2, "addresses": 1}
-    assert certificate["guarantee"]["metric"] == "steps, with names, places, numbers, health hidden"
+    assert certificate["guarantee"]["metric"] == "steps, with names, places, numbers and health hidden"
     assert privatize("--force").code == 0
     assert "health" not in read_certificate(place)["space"]["hidden"]
 

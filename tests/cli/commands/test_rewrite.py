@@ -49,7 +49,28 @@ def test_every_method(rewrite, place, name):
     warned = result.err.startswith(f"warning: the guarantee of {name} is refuted: ")
     assert warned == (not certificate["private"]) == (name in REFUTED)
     assert f"3 records, 3 texts, by {name}\n" in result.err
-    assert result.err.endswith("wrote out.csv and out.csv.certificate.json\n")
+    assert ("\nprotects       NOTHING: the claim is false" in result.err) == (name in REFUTED)
+    end = "wrote out.csv and out.csv.certificate.json\nnext           deniable certificate check "
+    assert result.err.endswith(f"{end}out.csv.certificate.json\n")
+
+
+def test_a_release_in_a_few_lines(rewrite):
+    """What is protected, not protected and copied, and the next step; --verbose says the rest."""
+    result = rewrite("--delta", "1e-5", "-c", "text", "-c", "note", method="adept-gaussian")
+    lines = [line for line in result.err.splitlines() if "for you only" not in line]
+    assert len(lines) <= 10
+    promise = "each text as a whole, epsilon 5 and delta 1e-05 (proved); only its first 12 tokens are used"
+    assert lines[1:4] == [
+        f"protects       {promise}",
+        "rows           2 texts of a row together: epsilon 10 and delta 2e-05",
+        "odds change    any two private texts: up to 149 times, delta aside",
+    ]
+    assert "               what the model was trained on (12 texts, " in result.err
+    assert "\ncopied         'id', unchanged\n" in result.err
+    assert "not protected  Whole records are not protected: " in rewrite("--force", epsilon="20").err
+    verbose = rewrite("--verbose", "--force").err
+    assert "\nguarantee " in verbose
+    assert "\nnext " not in verbose
 
 
 def test_noise_is_fresh_without_a_seed(rewrite, place):

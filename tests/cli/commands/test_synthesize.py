@@ -74,7 +74,13 @@ def test_all_files(synthesize, place):
     accuracies = [line for line in result.err.splitlines() if " an accuracy of " in line or " reaches " in line]
     assert len(accuracies) == 3
     assert all(line.startswith("warning (for you only): ") for line in accuracies)
-    assert result.err.splitlines()[-1].startswith("wrote o.csv, ")
+    *said, written, following = result.err.splitlines()
+    assert written.startswith("wrote o.csv, o.csv.certificate.json, ")
+    assert following == "next           deniable certificate check o.csv.certificate.json"
+    start = "each record as a whole, epsilon 20, delta 1e-06 (proved); a person with several records is protected less"
+    assert f"protects       {start}" in said
+    assert len([line for line in said if not line.startswith("warning")]) <= 5
+    assert "\nmeasurements " in synthesize(*PUBLIC, "--verbose", "--force").err
 
 
 @pytest.mark.parametrize(

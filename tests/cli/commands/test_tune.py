@@ -190,7 +190,7 @@ def test_tables(tune, run, place, kind):
         (place / source).write_text(head + "".join(f"{text}\n" for text in texts), encoding="utf-8")
     column = [] if kind == "txt" else ["-c", "review text"]
     certificate = run(tune(*column, "--min-kept", "0.5", *TEM, "--metric", "manhattan", *options, source=source))
-    assert certificate["guarantee"]["metric"] == "manhattan, with names, places, numbers hidden"
+    assert certificate["guarantee"]["metric"] == "manhattan, with names, places and numbers hidden"
     assert certificate["records"] == 2
 
 

@@ -89,17 +89,6 @@ class NoiseSource:
         return read_key_file(self.key_file)
 
 
-@dataclasses.dataclass(frozen=True, kw_only=True)
-class PrivatizedOutput(ReleaseOutput):
-    """Output.
-
-    Attributes:
-        verbose: print everything that the certificate says.
-    """
-
-    verbose: bool = False
-
-
 def run_privatize(
     source: TableArgument,
     privacy: ReleasePrivacy,
@@ -107,7 +96,7 @@ def run_privatize(
     columns: IdentifiedColumns,
     words: SpaceOptions,
     table: TableOptions,
-    output: PrivatizedOutput,
+    output: ReleaseOutput,
 ) -> None:
     """Privatize the text columns of a table, word by word.
 
@@ -120,8 +109,9 @@ def run_privatize(
         deniable privatize reviews.csv --id id --key env:DENIABLE_KEY --epsilon 2.8 --output private.csv
     """
     from deniable.auditing import verify
-    from deniable.cli.release_summary import summarize_release
+    from deniable.cli.release_summary import say_release, say_written
     from deniable.core.guarantees import is_proved
+    from deniable.text.certificate import list_word_pairs
     from deniable.text.release import Release
     from deniable.text.table_release import privatize_table
 
@@ -161,8 +151,8 @@ def run_privatize(
             chosen_from_data=privacy.chosen_from_data,
             over_budget=noise.over_budget,
         )
-    summary = certificate.summary() if output.verbose else summarize_release(certificate)
-    say(summary, err=True)
+    odds = [(words, loss) for words, _, loss in list_word_pairs(mechanism)]
+    say_release(certificate, odds, verbose=output.verbose)
     say(counts.tally.summary(), err=True)
     warn_owner(files.layout.remarks)
     if ledger is not None:
@@ -170,6 +160,4 @@ def run_privatize(
     if counts.persons is not None:
         for line in counts.persons.describe(mechanism, certificate.guarantee["status"]):
             say(line, err=True)
-    say(f"wrote {' and '.join(files.outputs)}", err=True)
-    if not output.verbose:
-        say(f"next           deniable certificate check {files.certificate}", err=True)
+    say_written(files.outputs, files.certificate, verbose=output.verbose)

@@ -96,6 +96,7 @@ def run_rewrite(
         deniable rewrite rewriter.model reviews.csv --method adept-norm --epsilon 100 --output rewritten.csv
     """
     check_torch()
+    from deniable.cli.release_summary import say_release, say_written
     from deniable.rewriting.table import rewrite_table
     from deniable.text.remarks import describe_markup, describe_unknown_words
 
@@ -117,7 +118,8 @@ def run_rewrite(
         )
     if not certificate.private:
         say(f"warning: the guarantee of {privacy.method} is refuted: {method.guarantee.source}", err=True)
-    say(certificate.summary(), err=True)
+    odds = [("any two private texts", certificate.guarantee["epsilon"])]
+    say_release(certificate, odds, verbose=output.verbose)
     if opened_ledger is not None:
         report_charges(counts.charges)
     if counts.truncated_rows:
@@ -129,4 +131,4 @@ def run_rewrite(
         )
     unknown_words = describe_unknown_words(counts.unknown_words, counts.words, _OTHER_MODEL)
     warn_owner([*files.layout.remarks, *unknown_words, *describe_markup(counts.markup)])
-    say(f"wrote {' and '.join(files.outputs)}", err=True)
+    say_written(files.outputs, files.certificate, verbose=output.verbose)

@@ -26,7 +26,6 @@ from deniable.cli.private_collections import (
 from deniable.cli.progress import show_passes, show_steps
 from deniable.cli.rows import Rows
 from deniable.cli.tables import TableOptions, encode_rows, parse_output_format
-from deniable.cli.terminal import say
 from deniable.cli.value_lists import parse_domain
 from deniable.core.errors import InputError
 from deniable.core.files import PIPE
@@ -207,6 +206,7 @@ def run_synthesize(
         deniable synthesize reviews.csv --label stars --person customer --epsilon 4 --delta 1e-6 --rows 5000 -o new.csv
     """
     check_torch()
+    from deniable.cli.release_summary import say_release, say_written
     from deniable.core.files import check_outputs
     from deniable.core.randomness import generate_key
     from deniable.core.signatures import list_signature_paths
@@ -251,9 +251,11 @@ def run_synthesize(
         checkpoint.remove()
     # A measured number is a release: it is shown beside the files, not by a run that fails.
     warn_of_signal(release.budget, synthetic.classifier)
-    say(synthetic.certificate.summary(), err=True)
+    guarantee = synthetic.certificate.guarantee
+    odds = [(f"whether one {guarantee['unit']} is in the private table", guarantee["epsilon"])]
+    say_release(synthetic.certificate, odds, verbose=output.verbose)
     warn_owner(_describe_use(figures))
-    say(f"wrote {', '.join(written)}", err=True)
+    say_written(written, certificate, verbose=output.verbose)
 
 
 def _write_texts(

@@ -35,7 +35,7 @@ def test_proved(call):
     result = call("audit", "mechanism", "tem", *BASIC)
     assert result.code == 0
     first, *rest = result.text.splitlines()
-    assert first == "tem over 15 words of space.npz, steps, with names, places, numbers hidden"
+    assert first == "tem over 15 words of space.npz, steps, with names, places and numbers hidden"
     verdict = dn.verify(dn.TEM(dn.Space.load("space.npz"), epsilon=3.0))
     assert verdict.status == "proved"
     assert untimed("\n".join(rest)) == untimed(str(verdict))
@@ -75,7 +75,7 @@ def test_metrics(call, metric):
     """Every metric is there by name."""
     result = call("audit", "mechanism", "tem", *BASIC, "--metric", metric)
     assert result.code == 0
-    assert result.text.splitlines()[0].endswith(f"{metric}, with names, places, numbers hidden")
+    assert result.text.splitlines()[0].endswith(f"{metric}, with names, places and numbers hidden")
 
 
 @pytest.mark.parametrize(

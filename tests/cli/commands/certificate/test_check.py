@@ -132,7 +132,7 @@ def test_signatures(check, place):
         (b'{"schema": NaN}', "NaN"),
         (b'{"schema": ' + b"9" * 5000 + b"}", "5,000"),
         (b'{"schema": "deniable-certificate/6"}', "version"),
-        (b'{"schema": "deniable-certificate/9"}', "mechanism.name"),
+        (b'{"schema": "deniable-certificate/10"}', "mechanism.name"),
         (b"\xff\xfe", "UTF-8"),
         (b" " * (5 << 20), "4,194,304"),
         (
