@@ -1,7 +1,7 @@
 """Finds phrases that a reader must read twice: ``python tools/words.py [FILE ...]`` prints each, with what to write.
 
-It looks at the prose of pages, not at their code, and at the messages of commands in the catalogue of the tests. A
-phrase inside backticks, or inside the quotes of a message, is a name, and stays.
+It looks at the prose of pages, at the messages of commands in the catalogue of the tests, and at what the
+page in a browser shows, not at code. A phrase inside backticks, or in the quotes of a message, is a name, and stays.
 """
 
 import re
@@ -46,12 +46,19 @@ RESEARCH = (
 CATALOGUE = ROOT / "tests" / "catalogue" / "expected.txt"
 """Commands, each followed by its messages."""
 
+BROWSER_PAGE = ROOT / "src" / "deniable" / "serve" / "static"
+
 
 def list_pages() -> list[Path]:
     """Return README and the pages of the site that users read."""
     docs = ROOT / "docs"
     pages = [page for page in sorted(docs.rglob("*.md")) if not page.relative_to(docs).as_posix().startswith(RESEARCH)]
     return [ROOT / "README.md", *pages]
+
+
+def list_files() -> list[Path]:
+    """Return all that is held to this: those pages, what the page in a browser shows, and the catalogue."""
+    return [*list_pages(), *sorted(BROWSER_PAGE.glob("*.js")), *BROWSER_PAGE.glob("*.html"), CATALOGUE]
 
 
 def read_prose(path: Path) -> Iterator[tuple[int, str]]:
@@ -73,6 +80,18 @@ def read_messages(path: Path) -> Iterator[tuple[int, str]]:
             yield number, re.sub(r"`[^`]*`|(?<!\w)'[^']*'|\"[^\"]*\"", "`", message)
 
 
+def read_strings(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield the numbers and the strings of several words of a script, without what is computed in them."""
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), 1):
+        for double, template in re.findall(r'"([^"]* [^"]*)"|`([^`]* [^`]*)`', re.sub(r"^ *(?:/?\*|//).*", "", line)):
+            yield number, re.sub(r"\$\{[^}]*\}", "`", double or template)
+
+
+def read_any(path: Path) -> Iterator[tuple[int, str]]:
+    """Yield what people read in a page, a script or the catalogue, by the name of the file."""
+    return {".txt": read_messages, ".js": read_strings}.get(path.suffix, read_prose)(path)
+
+
 def find_phrases(line: str) -> Iterator[tuple[str, str]]:
     """Yield the phrases of a line that are read twice, with what to write."""
     for pattern, advice in PATTERNS.items():
@@ -82,10 +101,10 @@ def find_phrases(line: str) -> Iterator[tuple[str, str]]:
 
 def main() -> int:
     """Print each phrase of the files that are named, or of all; return 1 where there is one."""
-    pages = [Path(name).resolve() for name in sys.argv[1:]] or [*list_pages(), CATALOGUE]
+    pages = [Path(name).resolve() for name in sys.argv[1:]] or list_files()
     count = 0
     for page in pages:
-        for number, line in read_messages(page) if page == CATALOGUE else read_prose(page):
+        for number, line in read_any(page):
             for phrase, advice in find_phrases(line):
                 print(f"{page.relative_to(ROOT)}:{number}: {phrase!r}: {advice}")
                 count += 1

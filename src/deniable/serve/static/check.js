@@ -19,7 +19,7 @@ const VERDICTS = {
   contradicted: "Do not rely on this certificate: something in it is contradicted.",
 };
 const STATUSES = [
-  ["contradicted", "✗ Contradicted", "The certificate says something else than what was found."],
+  ["contradicted", "✗ Contradicted", "The certificate does not say what was found."],
   ["stated", "– Only stated by the owner", "Only the owner can know this; ask for evidence if it matters to you."],
   ["recomputed", "✓ Computed again", "The certificate says what was found."],
 ];
@@ -99,18 +99,20 @@ async function readReleased(file, hasKey) {
 
 /** Return the text of a small file, byte for byte: a signature covers every one. */
 async function readText(file) {
-  if (file.size > MAX_BYTES) throw new Error("A certificate, a signature or a key has less than 4 MB: choose another.");
+  if (file.size > MAX_BYTES) {
+    throw new Error("The file is larger than 4 MB, as no certificate, signature or key is: choose a different file.");
+  }
   try {
     return new TextDecoder("utf-8", { fatal: true, ignoreBOM: true }).decode(await file.arrayBuffer());
   } catch {
-    throw new Error("A certificate, a signature or a key is UTF-8 text: choose the file as it was written.");
+    throw new Error("The file is not UTF-8 text, as certificates, signatures and keys are: choose the file as it was written.");
   }
 }
 
 /** Return the SHA-256 of a file, which itself stays in this tab. */
 async function hashFile(file) {
   if (!globalThis.crypto?.subtle) {
-    throw new Error("The browser computes hashes only on localhost and over HTTPS: leave out the table.");
+    throw new Error("The browser computes hashes only on localhost or over HTTPS: remove the table.");
   }
   const digest = new Uint8Array(await crypto.subtle.digest("SHA-256", await file.arrayBuffer()));
   return [...digest].map((byte) => byte.toString(16).padStart(2, "0")).join("");

@@ -22,7 +22,7 @@ export async function explainWord(word, choice) {
 /** Return how the word is read, where that is not as it stands. */
 function describeReading({ is_known: isKnown, read_as: readAs, hidden_class: hidden, class_size: size }) {
   if (hidden) {
-    const text = `It is replaced by one of ${size.toLocaleString("en")} words of the class ${hidden}: the output does not reveal which one it was.`;
+    const text = `It is replaced by one of ${size.toLocaleString("en")} words of the class ${hidden}. The output does not reveal which one it was.`;
     return [make("p", {}, text)];
   }
   return isKnown ? [] : [make("p", {}, "It is not in the vocabulary, and is read as the public word ", isolate(readAs), ".")];
@@ -48,7 +48,7 @@ function describeTable({ outputs, draws }) {
 
 function drawOutput({ word, hidden_class: name, probability }, { read_as: readAs, hidden_class: hidden }, highest) {
   const isSame = name ? name === hidden : word === readAs;
-  const label = name ? [`any of ${name}`] : [isolate(word)];
+  const label = name ? [`any word of ${name}`] : [isolate(word)];
   if (isSame && !name) label.push(" (as it was read)");
   return make(
     "tr",

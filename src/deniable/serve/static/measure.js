@@ -40,7 +40,7 @@ function makeChoices() {
 async function openTable(file) {
   try {
     const opened = await readTable(file);
-    if (!guessTextColumn(opened)) throw new Error("The table has no column of texts: open another one.");
+    if (!guessTextColumn(opened)) throw new Error("The table has no column of texts: open a different one.");
     table = opened;
   } catch (error) {
     showProblem("measure-problem", error);
@@ -53,7 +53,7 @@ async function openTable(file) {
   find("measure-columns").hidden = false;
   fillSelect(find("measure-column"), columns.map((name) => [name, name]), column);
   const others = columns.filter((name) => name !== column).map((name) => [name, name]);
-  fillSelect(find("measure-label"), [["", "none: measure only protection"], ...others], "");
+  fillSelect(find("measure-label"), [["", "none: only protection is measured"], ...others], "");
 }
 
 /** Return a page for the frame, the one place where markup goes in: the frame runs no scripts. */
@@ -87,14 +87,14 @@ async function measure() {
 }
 
 function makeRequest() {
-  if (table === null) throw new Error("There is no table yet: open one.");
+  if (table === null) throw new Error("No table is open yet: open one.");
   const column = find("measure-column").value;
   const label = find("measure-label").value;
   const request = { table: table.name, column, texts: listTexts(table, column) };
   if (label) Object.assign(request, { label, labels: listTexts(table, label) });
   if (options.is_fixed) return request;
   const boxes = document.querySelectorAll('input[name="measure-epsilon"]:checked');
-  if (!boxes.length) throw new Error("There is no epsilon yet: choose one or more.");
+  if (!boxes.length) throw new Error("No epsilon is chosen yet: choose one or more.");
   return { ...request, epsilons: [...boxes].map((box) => Number(box.value)) };
 }
 

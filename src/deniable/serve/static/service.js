@@ -86,10 +86,10 @@ export async function postJob(path, body, report, signal) {
   }
   if (last?.result) return last.result;
   if (last?.problem) throw new ServiceError(last.problem.detail, last.problem.status);
-  throw new ServiceError("The work ended without a result: ask again.", 0);
+  throw new ServiceError("The work ended without a result: try again.", 0);
 }
 
 /** Return what a service does whose requests cannot choose. */
 export function describeRelease({ mechanism, epsilon }) {
-  return `This service has one release: ${mechanism} at epsilon ${epsilon}.`;
+  return `This service always uses ${mechanism} at epsilon ${epsilon}.`;
 }

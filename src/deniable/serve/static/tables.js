@@ -79,7 +79,7 @@ function parseCells(name, format, text) {
   }
   const twice = columns.find((column, place) => columns.indexOf(column) !== place);
   if (twice !== undefined) {
-    throw new Error(`Two columns are named "${twice}": rename one, because only one would be made private.`);
+    throw new Error(`Two columns are named "${twice}": rename one, because only one would become private.`);
   }
   return { name, format, delimiter, columns, rows };
 }

@@ -107,7 +107,7 @@ function showLadder(answer) {
   const chosen = ladder[Number(slider.value)]?.epsilon;
   const ready = answer.ladder.filter((step) => step.state === "ready");
   const computing = answer.ladder.filter((step) => step.state === "computing").length;
-  find("try-ladder").textContent = computing ? `Computing ${formatCount(computing, "further step")} …` : "";
+  find("try-ladder").textContent = computing ? `Computing ${formatCount(computing, "more step")} …` : "";
   if (!ready.length && !computing) throw new Error(`No epsilon can be offered: ${answer.ladder[0].reason}`);
   if (!ready.length || ready.length === ladder.length) return;
   ladder = ready;
@@ -135,7 +135,7 @@ function showPromise(event) {
   find("try-promise").classList.toggle("weak", isWeak);
   find("try-epsilon-note").textContent =
     `Epsilon ${step.epsilon} per unit of distance: ${listPromises(step).join(". ")}. ` +
-    `${formatPercent(step.kept)} of words stay as they are.`;
+    `${formatPercent(step.kept)} of words stay unchanged.`;
 }
 
 /** Return how many words the attacker guesses, then by frequency, and which word is exposed most, if that is known. */
@@ -157,7 +157,7 @@ function getChoice() {
 async function openTable(file) {
   try {
     const opened = await readTable(file);
-    if (!guessTextColumn(opened)) throw new Error("The table has no column of texts: open another one.");
+    if (!guessTextColumn(opened)) throw new Error("The table has no column of texts: open a different one.");
     showTable(opened);
     showProblem("try-text-problem", null);
   } catch (error) {
@@ -205,7 +205,7 @@ async function privatizeTexts(texts, choice, signal) {
   const rows = [];
   let release = null;
   while (rows.length < texts.length) {
-    find("try-status").textContent = `${formatCount(rows.length, "text")} of ${formatCount(texts.length, "text")} …`;
+    find("try-status").textContent = `${rows.length.toLocaleString("en")} of ${formatCount(texts.length, "text")} …`;
     const batch = takeBatch(texts, rows.length);
     const answer = await requestBatch(batch, choice, signal);
     release = answer.release;
@@ -286,7 +286,7 @@ function describeHidden(rows) {
     if (piece.class) counts.set(piece.class, (counts.get(piece.class) ?? 0) + 1);
   }
   const classes = [...counts].map(([name, count]) => `${formatCount(count, "word")} of ${name}`);
-  return classes.length ? `${classes.join(", ")}: the output does not reveal which one of its class a word was` : "";
+  return classes.length ? `${classes.join(", ")}: the output reveals only the class of a word` : "";
 }
 
 /** Return what the guarantee says of the longest text as a whole. */
