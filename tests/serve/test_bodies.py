@@ -43,11 +43,11 @@ def test_bodies_that_are_refused(fixed, data, status):
 
 def test_an_error_names_the_place(fixed):
     """Field and item are named, and what they must be; a long list is refused by its length, whatever its field."""
-    assert assert_problem(fixed.privatize(["a", 7]), 422) == "texts, item 1: It must be a text."
-    assert assert_problem(fixed.post("/v1/privatize", {"show": "words"}), 422) == "texts: It is missing."
+    assert assert_problem(fixed.privatize(["a", 7]), 422) == "texts, item 1: it must be a text."
+    assert assert_problem(fixed.post("/v1/privatize", {"show": "words"}), 422) == "texts: it is missing: give it."
     long = assert_problem(fixed.post("/v1/measure", {"texts": ["a"], "labels": ["a"] * 10_001}), 422)
     assert long.startswith("labels: there must be at most 10,000")
-    assert assert_problem(fixed.post("/v1/privatize", b"{"), 422) == "body: It must be JSON in UTF-8."
+    assert assert_problem(fixed.post("/v1/privatize", b"{"), 422) == "body: it must be JSON in UTF-8."
     assert "JSON object" in assert_problem(fixed.post("/v1/privatize", []), 422)
 
 
@@ -56,11 +56,18 @@ def test_an_error_names_the_place(fixed):
     [
         ("certificate/check", {"certificate": SECRET + "\ud800"}, "certificate: "),
         ("certificate/check", {"certificate": "{}", "table_sha256": SECRET}, "table_sha256"),
-        ("certificate/check", {"certificate": 1}, "certificate: It must be a text."),
+        ("certificate/check", {"certificate": 1}, "certificate: it must be a text."),
         ("certificate/check", {"path": "/etc/passwd", "certificate": "{}"}, "a field that is not known"),
-        ("explain", {"word": ""}, "word"),
+        ("explain", {}, "word: it is missing: give it."),
+        ("explain", {"word": ""}, "word: it must have at least 1 character."),
+        ("explain", {"word": "a" * 201}, "word: it must have at most 200 characters."),
         ("explain", {"word": "\ud800"}, "word"),
-        ("measure", {"texts": []}, "texts"),
+        ("explain", {"word": "a", "epsilon": "2"}, "epsilon: it must be a number."),
+        ("privatize", {"texts": ["a"], "show": SECRET}, "show: it must be 'words'."),
+        ("privatize", {"texts": SECRET}, "texts: it must be a list."),
+        ("certificate/check", {"certificate": "{}", "table": []}, "table: it must be an object."),
+        ("measure", {"texts": []}, "texts: it must have at least 1 item."),
+        ("measure", {"texts": [SECRET], "epsilons": [1.0] * 99}, "epsilons: it must have at most "),
         ("measure", {"texts": [SECRET], "epsilons": [3.0]}, "epsilon: it must be one of 2"),
         ("measure", {"texts": [SECRET], "file": "/etc/passwd"}, "a field that is not known"),
     ],

@@ -9,6 +9,7 @@ import ctypes
 import errno
 import io
 import os
+import re
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -42,6 +43,29 @@ _MEMORY_SIGNS = (
     "not enough memory",
 )
 """What errors of other kinds say where memory is meant."""
+_USAGE_WORDINGS = (
+    ("Value error, ", ""),
+    (r"'([^' ]+)' / '[^' ]+'", r"'\1'"),  # the short name of an option
+    (r"^No such option: (\S+) \(Possible options: (.+)\)$", r"There is no option \1. Did you mean \2?"),
+    (r"^No such option: (\S+)$", r"There is no option \1: leave it out, or correct it"),
+    (r"^No such command '(\S+)'$", r"There is no command '\1': correct it"),
+    (r"^No such command ", "There is no command "),
+    (r"^Missing (?:option|argument) '(\S+)'$", r"\1 is missing: give it"),
+    (r"^Missing (?:option|argument) '(\S+)'\. Choose from:\s*", r"\1 is missing: give one of "),
+    (r"^Got unexpected extra arguments?(?:\(s\))? \((.+)\)$", r"There is no place for \1: leave it out"),
+    (r"^Option '(\S+)' requires an argument$", r"\1 needs a value: give it"),
+    (r"^Option '(\S+)' requires (\d+) arguments$", r"\1 needs \2 values: give them"),
+    (r"^Option '(\S+)' does not take a value$", r"\1 takes no value: leave it out"),
+    (r"^Invalid value for '(\S+)': (?=Input should be )", r"\1: "),
+    (r"^Invalid value for '(\S+)': '(.*)' is not one of (.+)$", r"\1 must be one of \3. Got '\2'"),
+    (r" must be one of ('[^']+')\. Got", r" must be \1. Got"),
+    (r": Input should be greater than or equal to ", " must be at least "),
+    (r": Input should be less than or equal to ", " must be at most "),
+    (r": Input should be a valid integer\b.*$", " must be a whole number"),
+    (r": Input should be a valid number\b.*$", " must be a number"),
+    (r": Input should be ", " must be "),
+)
+"""What typer and pydantic say of the options that are wrong, and how it reads here."""
 _WRITTEN: list[str] = []
 """Outputs of the command that runs which are complete and in their places."""
 _STREAMED: list[str] = []
@@ -98,7 +122,9 @@ def _report_error(error: BaseException) -> int:
 
 
 def _report_usage_error(error: Any) -> int:  # noqa: ANN401 - see there
-    message = error.format_message().removesuffix(".").replace("Value error, ", "")
+    message = error.format_message().removesuffix(".")
+    for pattern, wording in _USAGE_WORDINGS:
+        message = re.sub(pattern, wording, message)
     if not message:  # a command or group without arguments shows its help
         return 0
     # Newer versions of typer check values with pydantic, which does not always name them.

@@ -18,11 +18,24 @@ _DETAILS = {
     405: "The path does not take this method.",
 }
 _MESSAGES = {
-    "missing": "It is missing.",
-    "string_type": "It must be a text.",
-    "json_invalid": "It must be JSON in UTF-8.",
-    "model_attributes_type": 'It must be a JSON object, such as {"texts": ["..."]}.',
+    "missing": "it is missing: give it",
+    "string_type": "it must be a text",
+    "string_unicode": "it must be a text in UTF-8",
+    "string_too_short": "it must have at least 1 character",
+    "string_too_long": "it must have at most {max_length:,} characters",
+    "string_pattern_mismatch": "it must match {pattern}",
+    "list_type": "it must be a list",
+    "dict_type": "it must be an object",
+    "too_short": "it must have at least 1 item",
+    "too_long": "it must have at most {max_length:,} items",
+    "float_type": "it must be a number",
+    "float_parsing": "it must be a number",
+    "finite_number": "it must be a finite number",
+    "literal_error": "it must be {expected}",
+    "json_invalid": "it must be JSON in UTF-8",
+    "model_attributes_type": 'it must be a JSON object, such as {{"texts": ["..."]}}',
 }
+"""What is said of each type of error of pydantic."""
 
 
 class Problem(HTTPException):
@@ -80,7 +93,8 @@ def describe_validation(error: Mapping[str, Any]) -> str:
     if error["type"] == "json_invalid":
         places = ["body"]
     shown = [f"item {place}" if isinstance(place, int) else str(place) for place in places]
-    return f"{', '.join(shown)}: {_MESSAGES.get(error['type'], error['msg']).rstrip('.')}."
+    message = _MESSAGES.get(error["type"], "it cannot be used").format(**error.get("ctx", {}))
+    return f"{', '.join(shown)}: {message}."
 
 
 def describe_failure(error: BaseException) -> str:
