@@ -249,7 +249,7 @@ STUDY = Study(
             above(6),
         ),
         Statement(
-            "The amount of utterances that are not privatized could easily reach 100 % of the entire dataset (Habernal "
+            "The amount of utterances that are not privatized could easily reach 100% of the entire dataset (Habernal "
             "2021, abstract; Section 6 simulates vectors).",
             at(PUBLISHED, metric="pairs beyond"),
             above(0.99),

@@ -140,7 +140,7 @@ STUDY = Study(
             also=((at(tuple(name_curve(name, 10.0) for name in (UNIFORM, NORMAL)), 32, "pairs beyond"), above(0.999)),),
         ),
         Statement(
-            "The share could easily reach 100 % of the data set (abstract).",
+            "The share could easily reach 100% of the data set (abstract).",
             at(CURVES, 1024, "pairs beyond", "all distributions and clips at 1024"),
             near(1.0),
         ),

@@ -325,7 +325,7 @@ def state_number(name: str, figure: int, system: str, x: float, percent: float, 
     axis = "epsilon" if figure == 0 else "mu_a"
     data_set = DATA_SETS[name]
     return Statement(
-        f"{data_set.figures[figure]}, {attacks}: {TITLES[system]} has {percent:g} % at {axis} {x:g}.",
+        f"{data_set.figures[figure]}, {attacks}: {TITLES[system]} has {percent:g}% at {axis} {x:g}.",
         at(name_curve(name, system), x, f"{kind}, {attacks}"),
         near(percent / 100, _NEAR),
     )
@@ -400,7 +400,7 @@ STATEMENTS = (
     state_losses("cifar10", {"dpal": 4.79, "securesgd": 25.26}),
     state_gains("cifar10", 2, {"securesgd": 21.01}),
     Statement(
-        "CIFAR-10: DPAL has 44.22 % under attack on average at epsilon 2, which is still low.",
+        "CIFAR-10: DPAL has 44.22% under attack on average at epsilon 2, which is still low.",
         at("cifar10/dpal", metric="mean over attack sizes"),
         near(0.4422, _NEAR),
     ),

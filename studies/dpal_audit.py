@@ -459,7 +459,7 @@ STUDY = Study(
     },
     metrics={
         "epsilon claimed": Metric("epsilon claimed", ".3g"),
-        "epsilon at least": Metric("lower bound on epsilon, 95 %", ".3g"),
+        "epsilon at least": Metric("lower bound on epsilon, 95%", ".3g"),
         "epsilon": Metric("epsilon by law", ".3g"),
         "epsilon at delta": Metric("epsilon at delta 1e-5", ".3g"),
         "sensitivity": Metric("l1 sensitivity", ",.0f"),
@@ -575,7 +575,7 @@ STUDY = Study(
             is_universal=True,
         ),
         Statement(
-            "Utility is high under a tight privacy budget (section 4: 82.7 % under attack at epsilon 0.2).",
+            "Utility is high under a tight privacy budget (section 4: 82.7% under attack at epsilon 0.2).",
             at(NETWORKS["shared"], metric="accuracy"),
             above(0.827),
             also=((at((NETWORKS["fresh"], NETWORKS["independent"]), metric="accuracy"), above(0.827)),),
@@ -631,7 +631,7 @@ STUDY = Study(
     ),
     keys=(
         Line("", "", "o", 1, "claimed", is_hollow=True),
-        Line("", "", "^", 0, "spent at least, 95 % each"),
+        Line("", "", "^", 0, "spent at least, 95% each"),
         Line("", "", "_", 0, "exact"),
         Line("", "", "x", 2, "control, independent noise: at least"),
     ),

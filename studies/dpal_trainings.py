@@ -98,7 +98,7 @@ _SHOWN = {
 _PERCENT = (0.0, 100.0)
 STATEMENTS = (
     Statement(
-        "Figure 2, mean of four: DPAL has 89.59 % at epsilon 2: the mean over trainings.",
+        "Figure 2, mean of four: DPAL has 89.59% at epsilon 2: the mean over trainings.",
         at(PRINTED, metric=f"mean of attacked, {FOUR}"),
         near(0.8959, 0.05),
     ),

@@ -354,7 +354,7 @@ STUDY = Study(
             ),
         ),
         Statement(
-            "Truncated Gumbel keeps a word with probability at least 36.7 %, however close the next one (Appendix C).",
+            "Truncated Gumbel keeps a word with probability at least 36.7%, however close the next one (Appendix C).",
             at(select(GUMBEL), metric="least share kept", label="truncated Gumbel, where the law is computed"),
             above(0.367),
             is_universal=True,

@@ -29,7 +29,7 @@ from studies.rows import Row, Selection, at, find_row
 from studies.study import Axis, Expectation, Grid, Line, Metric, Panel, Statement, Study, Table, above, below
 from studies.vocabularies import VECTORS
 
-SPACES = {"open": "nothing hidden", "default": "names, places, numbers hidden"}
+SPACES = {"open": "nothing hidden", "default": "names, places and numbers hidden"}
 TITLES = {
     STEPS: "steps",
     STEPS_50D: "steps, lists of 50 dimensions",
@@ -138,7 +138,7 @@ STUDY = Study(
     question="Epsilon is per unit of distance, and every metric has a unit of its own: at one epsilon they cannot be "
     "compared. Where the best guesser who sees one word is right about the same share of words, of all or of the rare "
     "ones, which metric guards rare words, keeps words near to their originals, and leaves a classifier more to learn?",
-    picture="Four panels: shares of words that stay as they are, by rank, where 20 % of all words are guessed; against "
+    picture="Four panels: shares of words that stay as they are, by rank, where 20% of all words are guessed; against "
     "the share of rare words that are guessed, how near changed rare words are to their originals, and the accuracy of "
     "a classifier; and against that accuracy, the rare words that a reader with a language model guesses.",
     full=Grid(build_cells((*_MAIN, *VARIANTS), READ), Sizes()),
@@ -252,7 +252,7 @@ STUDY = Study(
     ),
     panels=(
         Panel(
-            "20 % of all words guessed: who stays",
+            "20% of all words guessed: who stays",
             tuple(Line(f"open/{name}/by rank", "unchanged by rank", "-o", number) for name, number in _COLOURS.items()),
             Axis("words to rank", log=10),
             Axis("words that stay as they are, %"),

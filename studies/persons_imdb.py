@@ -271,14 +271,14 @@ STUDY = Study(
         "epsilon of a record": Metric("epsilon of a record", ".3g"),
     },
     questions=(
-        state("Target: 25,000 records at epsilon 1, 85.5 %.", name_records(COUNTS[0]), 1, 0.855),
-        state("Target: 25,000 records at epsilon 4, 87 %.", name_records(COUNTS[0]), 4, 0.87),
-        state("Target: 25,000 records at epsilon 8, 87.5 %.", name_records(COUNTS[0]), 8, 0.875),
-        state("Target: student of tilted texts at epsilon 1, 82 %.", TILTED, 1, 0.82),
-        state("Target: student of tilted texts at epsilon 4, 83.5 %.", TILTED, 4, 0.835),
-        state("Target: persons at epsilon 1, 81 %.", PERSONS, 1, 0.81),
-        state("Target: persons at epsilon 4, 86 %.", PERSONS, 4, 0.86),
-        state("Target: ATIS at epsilon 2, 84 %.", ATIS_SPACE, 2, 0.84),
+        state("Target: 25,000 records at epsilon 1, 85.5%.", name_records(COUNTS[0]), 1, 0.855),
+        state("Target: 25,000 records at epsilon 4, 87%.", name_records(COUNTS[0]), 4, 0.87),
+        state("Target: 25,000 records at epsilon 8, 87.5%.", name_records(COUNTS[0]), 8, 0.875),
+        state("Target: student of tilted texts at epsilon 1, 82%.", TILTED, 1, 0.82),
+        state("Target: student of tilted texts at epsilon 4, 83.5%.", TILTED, 4, 0.835),
+        state("Target: persons at epsilon 1, 81%.", PERSONS, 1, 0.81),
+        state("Target: persons at epsilon 4, 86%.", PERSONS, 4, 0.86),
+        state("Target: ATIS at epsilon 2, 84%.", ATIS_SPACE, 2, 0.84),
     ),
     panels=(
         draw_panel(

@@ -288,9 +288,9 @@ STUDY = Study(
         "unusable": Metric("texts written anew, of each", ".3f"),
     },
     questions=(
-        state("Target: a student of 1,600 texts at epsilon 4, 80.5 %.", 4, "student of 1,600", above(0.805)),
-        state("Target: a student of 800 texts at epsilon 1, 78 %.", 1, "student of 800", above(0.78)),
-        state("Target: a student of 10,000 texts at epsilon 4, 84.5 %.", 4, "student of 10,000", above(0.845)),
+        state("Target: a student of 1,600 texts at epsilon 4, 80.5%.", 4, "student of 1,600", above(0.805)),
+        state("Target: a student of 800 texts at epsilon 1, 78%.", 1, "student of 800", above(0.78)),
+        state("Target: a student of 10,000 texts at epsilon 4, 84.5%.", 4, "student of 10,000", above(0.845)),
         state("Target: words within .035 bits of the real ones.", 4, "divergence", below(0.035)),
         state("Target: perplexity of a word at most 150.", 4, "perplexity", below(150.0)),
     ),

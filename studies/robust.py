@@ -264,7 +264,7 @@ def state_all(name: str) -> Iterator[Statement]:
     """Yield the paper's statements about one data set."""
     data_set = DATA_SETS[name]
     for training, share in ((NORMAL, data_set.normal), (IBP, data_set.ibp)):
-        text = f"{data_set.title}: {ALONE[training]} has {100 * share:.2f} % without attack."
+        text = f"{data_set.title}: {ALONE[training]} has {100 * share:.2f}% without attack."
         yield Statement(text, at(name_curve(name, training), metric="accuracy"), near(share, _NEAR))
     for mechanism, table in data_set.published.items():
         curve, where = name_curve(name, mechanism), f"{data_set.title}, {table.title}, {MECHANISMS[mechanism]}"

@@ -172,7 +172,7 @@ def state_table() -> Iterator[Statement]:
             share = percents[table.places.index(place)] / 100
             title = "IBP" if model == IBP else "augmented training"
             yield Statement(
-                f"Table 2: {100 * share:.1f} % of {title} at log epsilon {place:g} is more than is left after "
+                f"Table 2: {100 * share:.1f}% of {title} at log epsilon {place:g} is more than is left after "
                 f"{_LAST:,} queries and less than after 61.",
                 at(name_attack(model, GENETIC, place), float(_LAST), "left"),
                 below(share),
@@ -253,7 +253,7 @@ STUDY = Study(
             ((at(IBP, metric="proved, development"), above(at(BATCHES))),),
         ),
         Statement(
-            "As much is proved of the development set, of which Jia et al. say 66 %, as of the test texts.",
+            "As much is proved of the development set, of which Jia et al. say 66%, as of the test texts.",
             at(IBP, metric="proved, development"),
             near(at(metric="proved"), _NEAR),
         ),

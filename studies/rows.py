@@ -28,7 +28,7 @@ class Row:
         x: its place on the curve, such as epsilon; None for a curve that has only one.
         metric: what was measured.
         value: the number; statuses are counted as 0 or 1.
-        low: lower end of the 95 % interval; None for a number that is exact.
+        low: lower end of the 95% interval; None for a number that is exact.
         high: upper end.
         n: independent observations behind it; 0 for a number that is exact.
     """

@@ -141,7 +141,7 @@ def accuse_correct(context: Context, name: str, epsilon: float, repeats: int) ->
 
 
 def audit_correct(context: Context, name: str) -> list[Row]:
-    """Return how often an audit with 95 % confidence refutes the same mechanism, at epsilon = 1."""
+    """Return how often an audit with 95% confidence refutes the same mechanism, at epsilon = 1."""
     sizes: Sizes = context.sizes
     factor = 0.5 if name == TIGHT else 1.0
 
@@ -288,7 +288,7 @@ STUDY = Study(
         "estimate over claim": Metric("published estimate over epsilon", ".3f"),
         "limit over claim": Metric("its limit over epsilon", ".3f"),
         "true loss": Metric("true loss", ".3g"),
-        "lower bound": Metric("our lower bound, 95 %", ".2f"),
+        "lower bound": Metric("our lower bound, 95%", ".2f"),
         "refuted": Metric("refuted by our audit", ".0f"),
         "accused": Metric("runs that accuse a correct mechanism", ".1%"),
         "deviations": Metric("standard deviations from our limit", ".1f"),
@@ -359,7 +359,7 @@ STUDY = Study(
     questions=(
         Statement(
             "A hundred runs of the check on ADePT (footnote 7; in the paper's code at epsilon 0.1, n = 2) deviate by "
-            "less than 1 % of their mean.",
+            "less than 1% of their mean.",
             at(name_runs("adept-unclipped"), 2, "relative deviation"),
             below(0.01),
         ),
@@ -391,7 +391,7 @@ STUDY = Study(
         Line("", "", "--", label="claimed", width=0.9),
         Line("", "", "o", label="published estimate", is_hollow=True),
         Line("", "", ":", label="its limit", width=0.8),
-        Line("", "", "^", label="our lower bound, 95 %: refutes"),
+        Line("", "", "^", label="our lower bound, 95%: refutes"),
         Line("", "", "^", label="our lower bound: does not refute", alpha=0.35),
     ),
     is_parallel=True,

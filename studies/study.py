@@ -57,7 +57,7 @@ class Metric:
 
     def show(self, value: float) -> str:
         """Return a value with its unit."""
-        return f"{self.show_number(value)} %" if self.is_percent else self.show_number(value)
+        return f"{self.show_number(value)}%" if self.is_percent else self.show_number(value)
 
 
 @dataclass(frozen=True)

@@ -202,12 +202,12 @@ STUDY = Study(
     },
     statements=(
         Statement(
-            "The baseline, trained on original text, is near 88 % (Figure 1a).",
+            "The baseline, trained on original text, is near 88% (Figure 1a).",
             at(ORIGINAL, metric="accuracy"),
             near(0.88, 0.03),
         ),
-        Statement("At epsilon 2 Madlib has an average accuracy of 52 %.", at(LAPLACE, 2, "accuracy"), near(0.52, 0.03)),
-        Statement("At epsilon 2 TEM has an average accuracy of 75 %.", at("tem", 2, "accuracy"), near(0.75, 0.03)),
+        Statement("At epsilon 2 Madlib has an average accuracy of 52%.", at(LAPLACE, 2, "accuracy"), near(0.52, 0.03)),
+        Statement("At epsilon 2 TEM has an average accuracy of 75%.", at("tem", 2, "accuracy"), near(0.75, 0.03)),
         Statement(
             "At epsilon 2 the attack has an AUC of 0.50 against both.", at((LAPLACE, "tem"), 2, "auc"), near(0.5, 0.01)
         ),

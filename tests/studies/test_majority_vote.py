@@ -43,7 +43,7 @@ def test_chances(n, coin):
 @pytest.mark.parametrize("n", [1, 2, 7, 8])
 @pytest.mark.parametrize("subject", SUBJECTS.values(), ids=list(SUBJECTS))
 def test_the_closed_form_is_what_the_mechanism_does(subject, n):
-    """Votes of every mechanism follow their closed form, and would not follow one that is 30 % off."""
+    """Votes of every mechanism follow their closed form, and would not follow one that is 30% off."""
     mechanism = subject.build(2.0, 5)
     for x, chance in zip(subject.inputs(n), compute_chances(subject.coordinate(2.0, n), n), strict=True):
         count = count_votes(mechanism, x, subject.threshold, REPEATS)
@@ -101,7 +101,7 @@ def test_deviation():
 
 
 def test_a_hundred_runs():
-    """Their mean is the limit and their deviation that of the law, and both would not be if they were 30 % off."""
+    """Their mean is the limit and their deviation that of the law, and both would not be if they were 30% off."""
     subject, repeats = SUBJECTS["adept-unclipped"], 10**7
     found = simulate_runs(subject, 0.1, 2, repeats, np.random.default_rng(6))
     limit, error = compute_limit(subject.coordinate(0.1, 2), 2), found["deviation_by_the_law"] / math.sqrt(RUNS)

@@ -12,7 +12,7 @@ COUNT = 200_000
 
 @pytest.mark.parametrize("name", SAMPLERS)
 def test_draws_follow_the_exact_law(name):
-    """Counts of all bins are those of the law, and not those of noise that is 30 % longer."""
+    """Counts of all bins are those of the law, and not those of noise that is 30% longer."""
     sampler = SAMPLERS[name]
     values = sampler.draw(COUNT, np.random.default_rng(1))
 

@@ -46,18 +46,18 @@ def test_a_page_is_the_template_with_the_numbers(measured):
     value = 100 * next(row.value for row in measured.rows if (row.curve, row.x) == ("sure", 2.0))
     parts = [
         "# A toy\n", "Nobody (2020)", "Is a sure thing", "![Two flat lines.](../figures/toy_study.png)",
-        f"1. Sure: {value:.1f} %.", "## What the paper says", "## What is asked here", "## Points", "## Losses",
+        f"1. Sure: {value:.1f}%.", "## What the paper says", "## What is asked here", "## Points", "## Losses",
         "## Run it", "python -m studies run toy-study\n", "## Notes\n\nSeed 0.",
     ]  # fmt: skip
     places = [text.index(part) for part in parts]
     assert places == sorted(places)
     lines = {line.split(" | ")[0].strip("| "): line for line in text.splitlines() if line.startswith("| ")}
-    assert "| agrees | accuracy: a sure thing | 90.0 % ± 5.0 | 4 of 4 |" in lines["A sure thing has 90 %."]
+    assert "| agrees | accuracy: a sure thing | 90.0% ± 5.0 | 4 of 4 |" in lines["A sure thing has 90%."]
     assert "| agrees | accuracy: a sure thing | > a coin | 4 of 4 |" in lines["It is ahead of a coin."]
     assert "| agrees in part | privacy loss: a coin at 1 | < 0.50 | 1.00 |" in lines["A coin loses little \\| often."]
     assert "| agrees | privacy loss: a sure thing at 2 | infinite | infinite |" in lines["It loses all."]
     assert "| not measured |" in lines["Nobody knows."]
-    assert "| agrees | accuracy: a sure thing at 2 | > 10.0 % |" in lines["It is worth having."]
+    assert "| agrees | accuracy: a sure thing at 2 | > 10.0% |" in lines["It is worth having."]
     assert "| privacy loss | 1 | 2 | 4 | 8 |\n| --- | ---: | ---: | ---: | ---: |\n| a coin | 1.00 | 0.50" in text
     assert max(len(cell.split()) for line in text.splitlines() if line.startswith("| a coin |")
                for cell in line.strip("| ").split(" | ")[1:]) == 1  # fmt: skip
@@ -87,7 +87,7 @@ def test_an_interval_is_quoted(measured):
     value, low, high = (
         quote_numbers(TOY, measured, f'{{{{ at("sure", "accuracy", 2){end} }}}}') for end in ("", ".low", ".high")
     )
-    assert whole == f"{value} ({low.removesuffix(' %')} to {high.removesuffix(' %')})"
+    assert whole == f"{value} ({low.removesuffix('%')} to {high.removesuffix('%')})"
 
 
 @pytest.mark.parametrize(

@@ -56,7 +56,7 @@ TOY = Study(
     curves={"sure": "a sure thing", "coin": "a coin"},
     metrics={"accuracy": Metric("accuracy", ".1%"), "loss": Metric("privacy loss", ".2f")},
     statements=(
-        Statement("A sure thing has 90 %.", at("sure", metric="accuracy"), near(0.9, 0.05)),
+        Statement("A sure thing has 90%.", at("sure", metric="accuracy"), near(0.9, 0.05)),
         Statement("It is ahead of a coin.", at("sure", metric="accuracy"), above(at("coin"))),
         Statement("A coin loses little | often.", at("coin", (1.0, 8.0), "loss"), below(0.5)),
         Statement("A sure thing has no loss.", at("sure", 2, "loss"), near(0)),
