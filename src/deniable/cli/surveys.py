@@ -155,10 +155,8 @@ class PageOptions:
         wrapper = textwrap.TextWrapper(
             _TEXT_WIDTH, subsequent_indent="  ", break_on_hyphens=False, break_long_words=False
         )
-        # A no-break space keeps a number and its sign on one line.
-        wrapped = (part for line in format_advice(survey) for part in wrapper.wrap(line.replace(" %", "\xa0%")))
         for text in (
-            *(part.replace("\xa0", " ") for part in wrapped),
+            *(part for line in format_advice(survey) for part in wrapper.wrap(line)),
             *([f"run: {next_command}"] if next_command else []),
             "",
             *_format_results(survey),
