@@ -70,6 +70,7 @@ def test_complex_values_are_no_values():
         (lambda _: math.nan, "no finite value"),
         (lambda _: RANDOM.random(), "again"),
         (lambda _: {}["key"], "key"),
+        (lambda _: dn.L2Ball(-1.0), "-1.0"),
         (3, "'function'"),
     ],
 )
@@ -77,6 +78,13 @@ def test_functions_that_are_none_are_refused(function, value):
     """What returns no number, none that is finite, or another one again is refused by one line."""
     with refuses(value):
         dn.audit_inverse_sampler(function)
+
+
+def test_an_array_that_is_written_into_again_is_no_second_answer():
+    """Other values at the second call are seen where both calls return one array."""
+    kept = np.zeros(100)
+    with refuses("again"):
+        dn.audit_inverse_sampler(lambda u: np.add(u, RANDOM.random(), out=kept), batched=True, points=100)
 
 
 @pytest.mark.parametrize(

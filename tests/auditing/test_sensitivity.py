@@ -57,6 +57,12 @@ def test_all_pairs_of_inputs_are_compared():
     assert (found.pair.distance, found.status) == (8.0, "not refuted")
 
 
+def test_outputs_are_kept_apart():
+    """A function that writes every output into one array is judged by what it returned each time."""
+    kept = np.zeros(1)
+    assert dn.audit_sensitivity(lambda x: np.multiply(x, 2.0, out=kept), [[0.0], [3.0]]).pair.distance == 6.0
+
+
 def test_rounding_refutes_nothing():
     """A pair that only floats take beyond the claim is none."""
     assert dn.audit_sensitivity(lambda _: 0.1 + 0.2, [1, 2], claim=1.0).status == "not refuted"
@@ -89,6 +95,8 @@ def test_functions_that_are_none_are_refused(function, value):
     """What raises, prints, or returns anything but vectors of one length is refused by one line."""
     with refuses(value):
         dn.audit_sensitivity(function, ["a", "bb"])
+    with refuses("None"):  # what is masked is no number
+        dn.audit_sensitivity(lambda texts: np.ma.masked_all((len(texts), 2)), ["a", "bb"], batched=True)
 
 
 def test_noise_is_no_part_of_a_sensitivity():

@@ -3,8 +3,6 @@
 Running a mechanism under audit: calls that are counted, timed and checked.
 """
 
-import contextlib
-import copy
 import dataclasses
 import math
 import time
@@ -17,18 +15,11 @@ import numpy.typing as npt
 from deniable.auditing import bounds
 from deniable.auditing.attacker_selection import FittedAttacker, choose_attacker, score_trials
 from deniable.auditing.attackers import ATTACKERS
+from deniable.auditing.calls import call_user_function, copy_value, refuse_printing
 from deniable.auditing.games import Claim, Game, Score, Trials, build_game, make_coins, state_guarantee
-from deniable.auditing.outputs import Outputs, abbreviate, choose_grid_exponent, parse_outputs, refuse_printing
+from deniable.auditing.outputs import Outputs, abbreviate, choose_grid_exponent, parse_outputs
 from deniable.core.arrays import IntArray
-from deniable.core.errors import (
-    DeniableError,
-    InputError,
-    check_count,
-    check_positive,
-    is_interruption,
-    make_parameter_error,
-    shorten_text,
-)
+from deniable.core.errors import InputError, check_count, check_positive, make_parameter_error
 from deniable.core.guarantees import Verdict, Witness
 from deniable.core.parallel import get_progress_reporter
 
@@ -87,14 +78,15 @@ class SamplerRunner:
         outputs = []
         for value in inputs:
             self._check_time()
-            outputs.append(self._call_sampler(value, value))
+            # A copy: some samplers return the same array every time.
+            outputs.append(copy_value(call_user_function(self.sampler, "The sampler", value)))
             self.calls += 1
             report(len(outputs), len(inputs))
         return outputs
 
     def _call_batch(self, inputs: Sequence[Any]) -> list[Any]:
         self._check_time()
-        outputs = self._call_sampler(_stack_inputs(inputs), inputs[0])
+        outputs = copy_value(call_user_function(self.sampler, "The sampler", _stack_inputs(inputs)))
         is_sequence = isinstance(outputs, Sequence | np.ndarray) and not isinstance(outputs, str)
         is_sequence &= getattr(outputs, "ndim", 1) > 0
         if not is_sequence or len(outputs) != len(inputs):
@@ -103,50 +95,12 @@ class SamplerRunner:
         self.calls += len(inputs)
         return list(outputs)
 
-    def _call_sampler(self, argument: Any, example: Any) -> Any:  # noqa: ANN401 - whatever a sampler takes and returns
-        try:
-            # A copy each way: some samplers write into their input, or return the same array every time.
-            return copy_value(self.sampler(copy_value(argument)))
-        except InputError:
-            raise
-        except BaseException as error:  # SystemExit too: a sampler does not end an audit
-            if is_interruption(error):
-                raise
-            raise InputError(
-                f"The sampler raised {describe_error(error)} for the input {abbreviate(example)}."
-            ) from error
-
     def _check_time(self) -> None:
         if self.seconds is not None and self.elapsed > self.seconds:
             raise OutOfTimeError(
                 f"The sampler made {self.calls:,} calls in {self.seconds:g} seconds, fewer than asked for: ask for "
                 "fewer samples, give it more seconds, or choose the method anytime, which stops with what it has."
             )
-
-
-def describe_error(error: BaseException) -> str:
-    """An exception in one line."""
-    return shorten_text(repr(f"{type(error).__name__}: {error}" if str(error) else type(error).__name__))
-
-
-def call_user_function(function: Callable[[], Any], description: str) -> Any:  # noqa: ANN401 - whatever it returns
-    """What a user's function returns; what it raises is one line."""
-    try:
-        return function()
-    except DeniableError:
-        raise
-    except BaseException as error:  # SystemExit too: it does not end an audit
-        if is_interruption(error):
-            raise
-        raise InputError(f"{description} raised {describe_error(error)}: run it on its own to debug it.") from error
-
-
-def copy_value(value: Any) -> Any:  # noqa: ANN401 - an input or an output
-    """A copy, or the value itself where it cannot be copied: such outputs are refused."""
-    with contextlib.suppress(Exception):
-        if isinstance(value, (np.ndarray, list, tuple, dict)):
-            return copy.deepcopy(value)
-    return value
 
 
 def _stack_inputs(inputs: Sequence[Any]) -> Any:  # noqa: ANN401 - an array or a list

@@ -13,17 +13,10 @@ from typing import Any, Literal, get_args
 import numpy as np
 from scipy import stats
 
-from deniable.auditing.black_box import describe_error
-from deniable.auditing.outputs import abbreviate, refuse_printing
+from deniable.auditing.calls import guard_function, read_array
+from deniable.auditing.outputs import abbreviate
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import (
-    InputError,
-    check_count,
-    check_number_within,
-    check_positive,
-    is_interruption,
-    make_parameter_error,
-)
+from deniable.core.errors import InputError, check_count, check_number_within, check_positive, make_parameter_error
 from deniable.core.numbers import format_exact
 
 SampledLaw = Literal["laplace", "normal"]
@@ -178,29 +171,18 @@ def audit_inverse_sampler(
 def _evaluate(function: Callable[[Any], Any], places: FloatArray, *, is_batched: bool) -> Any:  # noqa: ANN401 - real or complex
     """Return the values (k,), NaN where a single call raises an arithmetic error, as `math.log` of 0 does."""
 
+    @guard_function
     def call(place: Any) -> Any:  # noqa: ANN401 - a number or an array
-        subject = f"The function, for {abbreviate(place)},"
-        with refuse_printing(subject), np.errstate(all="ignore"):
-            try:
+        try:
+            with np.errstate(all="ignore"):
                 return function(place)
-            except (ArithmeticError, ValueError) as error:
-                if is_batched:
-                    raise InputError(f"{subject} raised {describe_error(error)}: fix it.") from error
-                return math.nan
-            except InputError:
+        except (ArithmeticError, ValueError) as error:
+            if is_batched or isinstance(error, InputError):  # such as that of a time limit
                 raise
-            except BaseException as error:  # SystemExit too
-                if is_interruption(error):
-                    raise
-                raise InputError(
-                    f"{subject} raised {describe_error(error)}: run it on that input to debug it."
-                ) from error
+            return math.nan
 
-    outputs = call(places.copy()) if is_batched else [call(float(place)) for place in places]
-    try:
-        values = np.asarray(outputs)
-    except Exception:  # noqa: BLE001 - values of several shapes
-        values = np.empty(0, dtype=object)
+    outputs = call(places) if is_batched else [call(float(place)) for place in places]
+    values = read_array(outputs)
     if values.dtype.kind not in "iufc" or values.shape != places.shape:
         wanted = "an array (k,) of numbers for (k,)" if is_batched else "a number for a number"
         raise InputError(f"The function must return {wanted}. Got {abbreviate(outputs)}: fix it.")

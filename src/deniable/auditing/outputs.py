@@ -11,12 +11,9 @@ loses besides is seen when its outputs are rounded to a grid, which takes those 
 """
 
 import collections
-import contextlib
 import dataclasses
-import io
 import re
-import threading
-from collections.abc import Hashable, Iterator, Sequence
+from collections.abc import Hashable, Sequence
 from typing import Any, Literal
 
 import numpy as np
@@ -150,26 +147,6 @@ def abbreviate(value: object) -> str:
     except Exception:  # noqa: BLE001 - a value that cannot be shown is shown by its type
         text = f"a {type(value).__name__}"
     return shorten_text(text, _MAX_SHOWN_CHARACTERS)
-
-
-@contextlib.contextmanager
-def refuse_printing(subject: str) -> Iterator[None]:
-    """Refuse what is printed meanwhile: it is an output that an audit of returned values would miss.
-
-    Args:
-        subject: whose output it is, to begin a sentence.
-    """
-    printed = io.StringIO()
-    # Standard output belongs to the whole process: only its main thread can lend it.
-    in_main_thread = threading.current_thread() is threading.main_thread()
-    with contextlib.redirect_stdout(printed) if in_main_thread else contextlib.nullcontext():
-        yield
-    if printed.closed or printed.getvalue():
-        shown = "closed standard output" if printed.closed else f"printed {abbreviate(printed.getvalue())}"
-        raise InputError(
-            f"{subject} {shown}: what is printed is an output that an audit of returned values would miss. "
-            "Return it, or silence it."
-        )
 
 
 def count_fractional_bits(values: npt.NDArray[np.float64]) -> npt.NDArray[np.int64]:

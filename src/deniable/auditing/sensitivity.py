@@ -15,16 +15,10 @@ import numpy as np
 from scipy.optimize import minimize
 from scipy.spatial.distance import cdist
 
-from deniable.auditing.black_box import describe_error
-from deniable.auditing.outputs import abbreviate, refuse_printing
+from deniable.auditing.calls import guard_function, read_array
+from deniable.auditing.outputs import abbreviate
 from deniable.core.arrays import FloatArray
-from deniable.core.errors import (
-    InputError,
-    check_count,
-    check_number_within,
-    is_interruption,
-    make_parameter_error,
-)
+from deniable.core.errors import InputError, check_count, check_number_within, make_parameter_error
 from deniable.core.numbers import format_exact, format_lower
 from deniable.core.parallel import get_progress_reporter
 
@@ -183,7 +177,7 @@ def audit_sensitivity(
     how, start = SensitivityOptions(**options), time.perf_counter()
     if not callable(function):
         raise make_parameter_error(_OWNER, "function", "a function from an input to a vector", function)
-    calls = _VectorCalls(function, is_batched=batched)
+    calls = _VectorCalls(guard_function(function), is_batched=batched)
     if inputs is None:
         pair = find_farthest_pair(calls.evaluate, how.dimension, norm=how.norm, starts=how.starts, seed=how.seed)
         counts: tuple[int | None, int | None] = (None, None)
@@ -258,7 +252,7 @@ def _compare_all(
 
 @dataclasses.dataclass
 class _VectorCalls:
-    """Calls a user's function, silenced and checked."""
+    """Calls a guarded function, and checks its outputs."""
 
     function: Callable[[Any], Any]
     is_batched: bool
@@ -269,11 +263,8 @@ class _VectorCalls:
         """Return the outputs (k, m) of inputs."""
         if self.is_batched and not isinstance(inputs, np.ndarray) and len({np.shape(value) for value in inputs}) == 1:
             inputs = np.stack(inputs) if isinstance(inputs[0], np.ndarray) else inputs
-        outputs = self._call(inputs) if self.is_batched else [self._call(value) for value in inputs]
-        try:
-            rows = np.asarray(outputs)
-        except Exception:  # noqa: BLE001 - rows of several lengths, tensors that need gradients
-            rows = np.empty(0, dtype=object)
+        outputs = self.function(inputs) if self.is_batched else [self.function(value) for value in inputs]
+        rows = read_array(outputs)
         if rows.ndim == 1 and len(rows) == len(inputs):
             rows = rows[:, None]  # numbers are vectors of one coordinate
         is_usable = rows.dtype.kind in "iuf" and rows.ndim == 2 and len(rows) == len(inputs) and rows.size  # noqa: PLR2004 - rows
@@ -286,7 +277,7 @@ class _VectorCalls:
         self.length = rows.shape[1]
         if rows.dtype.kind == "f":
             self.rounding = max(_ROUNDING, _ROUNDING_UNITS * float(np.finfo(rows.dtype).eps))
-        return rows.astype(np.float64)
+        return rows.astype(np.float64, copy=False)
 
     def repeat(self, pair: FarthestPair, norm: SensitivityNorm) -> None:
         """Compute the distance of the pair again.
@@ -303,17 +294,3 @@ class _VectorCalls:
                 f"The function took one pair {again:.6g} apart, and {pair.distance:.6g} before: audit it without its "
                 "noise, and with its weights frozen."
             )
-
-    def _call(self, value: Any) -> Any:  # noqa: ANN401 - any input, any output
-        subject = f"The function, for {abbreviate(value)},"
-        with refuse_printing(subject):
-            try:
-                return self.function(value.copy() if isinstance(value, np.ndarray) else value)
-            except InputError:
-                raise
-            except BaseException as error:  # SystemExit too
-                if is_interruption(error):
-                    raise
-                raise InputError(
-                    f"{subject} raised {describe_error(error)}: run it on that input to debug it."
-                ) from error

@@ -1,6 +1,5 @@
 """Calls of a next-token sampler: counted, silenced and checked; and the arguments that it is called on."""
 
-import copy
 import dataclasses
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -8,8 +7,8 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
-from deniable.auditing.black_box import call_user_function, describe_error
-from deniable.auditing.outputs import abbreviate, refuse_printing
+from deniable.auditing.calls import call_user_function, copy_records, read_array, refuse_printing
+from deniable.auditing.outputs import abbreviate
 from deniable.core.arrays import FloatArray
 from deniable.core.errors import InputError
 
@@ -60,11 +59,7 @@ class SamplerCalls:
             InputError: it raises or prints.
         """
         self.calls += 1
-        try:
-            given = copy.deepcopy(records)
-        except Exception as error:
-            raise InputError(f"Records must be values that can be copied. Got {describe_error(error)}.") from error
-        description = self.describe(records, prefix)
+        given, description = copy_records(records), self.describe(records, prefix)
         with refuse_printing(description):
             return call_user_function(lambda: self.function(given, prefix), description)
 
@@ -79,11 +74,7 @@ class SamplerCalls:
             InputError: it returns something else, or another number of them than before.
         """
         returned = self.call(records, prefix)
-        try:
-            # A copy: some functions return the same array or tensor every time.
-            values = np.array(returned) if not isinstance(returned, np.ma.MaskedArray) else np.empty(0)
-        except Exception:  # noqa: BLE001 - of tensors that need gradients, or lists of several lengths
-            values = np.empty(0, dtype=object)
+        values = read_array(returned)
         is_wide = values.dtype.itemsize > _MAX_BYTES
         if values.dtype.kind not in "iuf" or is_wide or values.ndim != 1 or not values.size:
             got = f"{values.dtype} of shape {values.shape}" if values.size else f"a {type(returned).__name__}"

@@ -18,7 +18,7 @@ from typing import Any, Literal, get_args
 
 import numpy as np
 
-from deniable.auditing.black_box import call_user_function
+from deniable.auditing.calls import call_user_function
 from deniable.auditing.games import CLAIM_SOURCE, Claim, NoiseKind, make_coins
 from deniable.auditing.training.bounds import judge_scores, plan_guesses
 from deniable.auditing.training.observation import (

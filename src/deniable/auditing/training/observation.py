@@ -9,7 +9,6 @@ if it can, and returns
   model at its end. A `TrainingPlan`, yielded first, states how the run was accounted for.
 """
 
-import copy
 import dataclasses
 from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Final, Literal
@@ -18,7 +17,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.accounting.training import TrainingPlan
-from deniable.auditing.black_box import call_user_function, describe_error
+from deniable.auditing.calls import call_user_function, copy_records, describe_error
 from deniable.core.arrays import FloatArray, IntArray
 from deniable.core.errors import (
     InputError,
@@ -127,7 +126,7 @@ class ObservedRun:
                 "or give one canary, so that what its steps release is judged."
             )
         if callable(scores):
-            scores = call_user_function(lambda: self.result(_copy(canaries)), "The model that train returned")
+            scores = call_user_function(lambda: self.result(copy_records(canaries)), "The model that train returned")
         values = _check_numbers(scores, "The scores")
         values = values.reshape(1) if values.shape == () and len(canaries) == 1 else values
         if values.shape != (len(canaries),):
@@ -144,7 +143,8 @@ def observe_training(train: TrainFunction, records: Sequence[Any], seed: int) ->
     Raises:
         InputError: training fails, or what it gives is none of what an audit can use.
     """
-    items, result = call_user_function(lambda: _run_to_the_end(train(_copy(records), seed)), "train(records, seed)")
+    given = copy_records(records)
+    items, result = call_user_function(lambda: _run_to_the_end(train(given, seed)), "train(records, seed)")
     plans = [item for item in items if isinstance(item, TrainingPlan)]
     steps = tuple(_check_step(item) for item in items if not isinstance(item, TrainingPlan))
     return ObservedRun(plans[-1] if plans else None, steps, result)
@@ -160,14 +160,6 @@ def _run_to_the_end(outcome: Any) -> tuple[list[Any], Any]:  # noqa: ANN401 - wh
             items.append(next(outcome))
         except StopIteration as end:
             return items, end.value
-
-
-def _copy(records: Sequence[Any]) -> list[Any]:
-    """Records for one run, which may change them: no other run must see that."""
-    try:
-        return copy.deepcopy(list(records))
-    except Exception as error:
-        raise InputError(f"Records must be values that can be copied. Got {describe_error(error)}.") from error
 
 
 def _check_step(item: object) -> TrainingStep:

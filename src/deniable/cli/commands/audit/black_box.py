@@ -1,4 +1,4 @@
-"""What the audits of black boxes share: the claim, the sampling, time limits and the verdict."""
+"""What the audits of black boxes share: the claim, the sampling, calls, time limits and the verdict."""
 
 import contextlib
 import dataclasses
@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, NoReturn
 
 import typer
 
-from deniable.cli.callables import TimeLimitError
+from deniable.cli.callables import TimeLimitError, import_callable
 from deniable.cli.commandline import option
 from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
@@ -18,7 +18,11 @@ from deniable.cli.terminal import say
 from deniable.core.errors import InputError, check_positive
 
 if TYPE_CHECKING:
+    from deniable.auditing.inverse_samplers import InverseSamplerAudit
+    from deniable.auditing.sensitivity import SensitivityAudit
     from deniable.core.guarantees import Verdict
+
+    Found = Verdict | InverseSamplerAudit | SensitivityAudit
 
 MAXIMUM_SECONDS = 1e7
 GAME = option(choices=("auto", "coin", "pooled", "precision", "anytime"), metavar="GAME")
@@ -85,21 +89,45 @@ class BlackBoxAudit:
             raise InputError(message) from None
 
 
-def report_verdict(name: str, heading: list[str], verdict: "Verdict", *, as_json: bool) -> None:
+@dataclasses.dataclass(frozen=True, kw_only=True)
+class FunctionCalls:
+    """Calls.
+
+    Attributes:
+        batched: the callable takes many inputs at once and returns as many outputs.
+        time_limit: maximum duration of a single call.
+    """
+
+    batched: bool = False
+    time_limit: float = dataclasses.field(default=600.0, metadata=option(metavar="SECONDS"))
+
+    def __post_init__(self) -> None:
+        """Refuse a duration before anything runs."""
+        check_positive("audit", "time_limit", self.time_limit, MAXIMUM_SECONDS)
+
+
+def report_verdict(name: str, heading: list[str], found: "Found", *, as_json: bool, kind: str = "mechanism") -> None:
     """Print a verdict; exit with 1 if the claim is refuted.
 
     Args:
-        name: of the mechanism, for JSON.
+        name: of what is audited, for JSON.
         heading: lines above the verdict.
-        verdict: on the claim.
+        found: a verdict on the claim, or what says more than one.
         as_json: print JSON in place of text.
+        kind: of what is audited, for JSON.
     """
     if as_json:
-        typer.echo(json.dumps({"mechanism": name, **verdict.to_dict()}, indent=2, ensure_ascii=False))
+        typer.echo(json.dumps({kind: name, **found.to_dict()}, indent=2, ensure_ascii=False))
     else:
-        say("\n".join([*heading, str(verdict)]))
-    if verdict.status == "refuted":
+        say("\n".join([*heading, str(found)]))
+    if found.status == "refuted":
         raise typer.Exit(EXIT_REFUTED)
+
+
+def import_with_limit(target: str, seconds: float, name: str) -> Callable[..., Any]:
+    """Return the callable of a module; importing it, and each call of what ``name`` names, has so many seconds."""
+    function = limit_call_time(import_callable, seconds, "Importing the module")(target)
+    return limit_call_time(function, seconds, f"One call of {name}")
 
 
 def limit_call_time(function: Callable[..., Any], seconds: float, description: str) -> Callable[..., Any]:

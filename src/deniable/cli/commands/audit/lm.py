@@ -6,9 +6,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from deniable.cli.callables import import_callable
 from deniable.cli.commandline import option
-from deniable.cli.commands.audit.black_box import MAXIMUM_SECONDS, limit_call_time
+from deniable.cli.commands.audit.black_box import MAXIMUM_SECONDS, import_with_limit
 from deniable.cli.commands.audit.values import read_values
 from deniable.cli.options import JsonOption
 from deniable.cli.process import EXIT_REFUTED
@@ -128,13 +127,11 @@ def run_audit_lm(
     from deniable.auditing.samplers.audit import audit_language_model
 
     pairs = inputs.read_pairs()
-    law = limit_call_time(import_callable, inputs.time_limit, "Importing the module")(target)
+    law = import_with_limit(target, inputs.time_limit, "the law")
     options: dict[str, Any] = {**vars(claim), **vars(draws), "steps": inputs.steps}
     if inputs.public is not None:
-        public = limit_call_time(import_callable, inputs.time_limit, "Importing the module")(inputs.public)
-        options["public"] = limit_call_time(public, inputs.time_limit, "One call of the public part")
+        options["public"] = import_with_limit(inputs.public, inputs.time_limit, "the public part")
     with show_passes("auditing"):
-        law = limit_call_time(law, inputs.time_limit, "One call of the law")
         found = audit_language_model(law, pairs, **options)
     _report(target, found, as_json=as_json)
 

@@ -1,20 +1,15 @@
 """``deniable audit sensitivity``: how far apart a function takes two inputs, beside what is claimed."""
 
 import dataclasses
-import json
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
-from deniable.cli.callables import import_callable
 from deniable.cli.commandline import option
-from deniable.cli.commands.audit.black_box import MAXIMUM_SECONDS, limit_call_time
+from deniable.cli.commands.audit.black_box import FunctionCalls, import_with_limit, report_verdict
 from deniable.cli.commands.audit.values import read_values
 from deniable.cli.options import JsonOption
-from deniable.cli.process import EXIT_REFUTED
 from deniable.cli.progress import show_passes
-from deniable.cli.terminal import say
-from deniable.core.errors import check_positive
 
 
 @dataclasses.dataclass(frozen=True, kw_only=True)
@@ -28,8 +23,6 @@ class SensitivitySearch:
             .jsonl.
         dimension: dimension of the vectors that are searched, where there is no file.
         starts: number of pairs from which a search climbs.
-        batched: the callable takes many inputs at once and returns as many vectors.
-        time_limit: maximum duration of a single call.
         seed: seed of the pairs from which a search climbs.
     """
 
@@ -38,13 +31,7 @@ class SensitivitySearch:
     inputs: str | None = dataclasses.field(default=None, metadata=option(metavar="FILE"))
     dimension: int = 1
     starts: int = 8
-    batched: bool = False
-    time_limit: float = dataclasses.field(default=600.0, metadata=option(metavar="SECONDS"))
     seed: int = 0
-
-    def __post_init__(self) -> None:
-        """Refuse a duration before anything runs; the search checks the rest."""
-        check_positive("audit", "time_limit", self.time_limit, MAXIMUM_SECONDS)
 
 
 def run_audit_sensitivity(
@@ -56,6 +43,7 @@ def run_audit_sensitivity(
         ),
     ],
     search: SensitivitySearch,
+    calls: FunctionCalls,
     *,
     as_json: JsonOption = False,
 ) -> None:
@@ -68,18 +56,10 @@ def run_audit_sensitivity(
     """
     from deniable.auditing.sensitivity import SensitivityOptions, audit_sensitivity
 
-    given: dict[str, Any] = {
-        field.name: getattr(search, field.name) for field in dataclasses.fields(SensitivityOptions)
-    }
+    given = {name: value for name, value in vars(search).items() if name != "inputs"}
     SensitivityOptions(**given)
     inputs = None if search.inputs is None else read_values(search.inputs, "inputs")
-    function = limit_call_time(import_callable, search.time_limit, "Importing the module")(target)
-    function = limit_call_time(function, search.time_limit, "One call of the function")
+    function = import_with_limit(target, calls.time_limit, "the function")
     with show_passes("searching"):
-        found = audit_sensitivity(function, inputs, batched=search.batched, **given)
-    if as_json:
-        typer.echo(json.dumps({"function": target, **found.to_dict()}, indent=2, ensure_ascii=False))
-    else:
-        say(f"{target}\n{found}")
-    if found.status == "refuted":
-        raise typer.Exit(EXIT_REFUTED)
+        found = audit_sensitivity(function, inputs, batched=calls.batched, **given)
+    report_verdict(target, [target], found, kind="function", as_json=as_json)

@@ -191,7 +191,7 @@ def _load_source(target: str, name: str, source: str | None) -> list[Any]:
     if source is not None and not _MEMBER.fullmatch(source):
         return read_values(source, name)
     member = f"{target.partition(':')[0]}:{name}" if source is None else source
-    from deniable.auditing.black_box import call_user_function
+    from deniable.auditing.calls import call_user_function
 
     values = import_member(member)
     if values is None:
