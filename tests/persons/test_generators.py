@@ -17,7 +17,7 @@ from deniable.persons.generators.recombined import STRENGTH, RecombinedTexts, sp
 from deniable.persons.generators.tilted import AGREEMENT, TiltedTexts, find_strength
 from deniable.persons.histograms import LENGTH_EDGES
 from deniable.persons.ngram_counts import NgramCounts
-from deniable.persons.ngrams import MAX_SURPLUS, LanguageModel, build_text_model, tidy_marks
+from deniable.persons.ngrams import MAX_SURPLUS, TrigramModel, build_text_model, tidy_marks
 from tests.measure.toy import predict
 from tests.refusals import refuses
 
@@ -127,7 +127,7 @@ def test_probabilities_are_those_of_kneser_and_ney():
     model = build_text_model(texts)
     numbers = {word: number for number, word in enumerate(model.words)}
     sequences = [[*map(numbers.get, split_tokens(text)), len(numbers)] for text in texts if text]
-    reference = LanguageModel.fit(sequences, len(numbers))
+    reference = TrigramModel.fit(sequences, len(numbers))
     for words in ((), ("the",), ("the", "film"), ("film", "the"), ("!", "cast"), ("plot", "is", "dull")):
         history = [numbers[word] for word in words]
         expected = predict(reference, history)
