@@ -81,7 +81,7 @@ def test_inputs(audit, place):
 def test_a_long_input_keeps_its_quotes_and_the_reason(audit):
     """Where input and error are too long to show, both quotes and the end of the error are shown."""
     texts = ["see you monday " + "and then " * 40 + end for end in ("in rome", "in paris")]
-    for end in ("in paris', raised 'ValueError: cannot use see you monday and then ", ": texts must be short': run it"):
+    for end in ("', raised 'ValueError: cannot use see you monday and then ", ": texts must be short': run it"):
         fails(audit("complains", "--inputs", *texts), end)
     shown = audit("texts", "--inputs", *texts, "--samples", "200").text
     assert "nearest inputs 'see you monday and then " in shown
