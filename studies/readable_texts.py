@@ -31,7 +31,7 @@ from studies.private_collections import (
 )
 from studies.rows import Row, at, row_of
 from studies.runner import Context
-from studies.study import Axis, Expectation, Grid, Line, Metric, Panel, Statement, Study, Table, above, below
+from studies.study import Axis, Expectation, Grid, Line, Metric, Panel, Reference, Statement, Study, Table, above, below
 
 BOTH, TILT, BASELINE = "class and style", "class alone", "baseline"
 FEWER, FEW, PERSONS = "class and style, 5,000", "class and style, 1,000", "class and style, persons"
@@ -266,13 +266,24 @@ def state(text: str, epsilon: float, metric: str, expectation: Expectation) -> S
     return Statement(text, at(BOTH, epsilon, metric), expectation)
 
 
+def draw_panel(title: str, metric: str, axis: Axis) -> Panel:
+    """Return a panel of one metric by epsilon, beside that of real reviews."""
+    lines = tuple(
+        Line(curve, metric, "o", colour, shift=shift)
+        for colour, (curve, shift) in enumerate(((BOTH, 0.94), (TILT, 0.98), (RECOMBINED, 1.02), (TILTED, 1.06)))
+    )
+    epsilons = Axis("epsilon", log=2, limits=(0.7, 6), ticks=(1.0, 4.0))
+    return Panel(title, lines, epsilons, axis, (Reference(at(REAL, metric=metric), label="real reviews"),))
+
+
 STUDY = Study(
     name="readable-texts",
     title="Synthetic texts that people can read",
     citation="A study of this package.",
     question="A public language model, tilted by the same noisy sums as every other synthetic table: do its texts read "
     "like texts, do they resemble the private ones, and what does a classifier learn from them?",
-    picture="Accuracy on real test reviews of a classifier that learns from so many texts of at most 64 tokens.",
+    picture="Of texts of at most 64 tokens: accuracy on real test reviews of a classifier that learns from them, "
+    "divergence of their words from real ones, and perplexity of a word under another model.",
     full=Grid(build_cells(), Sizes()),
     quick=Grid(((RECOMBINED, 4.0),), Sizes(trials=2, rows=200, few_rows=200, students=(200,), judged=20)),
     measure=measure,
@@ -295,14 +306,9 @@ STUDY = Study(
         state("Target: perplexity of a word at most 150.", 4, "perplexity", below(150.0)),
     ),
     panels=(
-        Panel(
-            "Students",
-            tuple(
-                Line(curve, "student of 1,600", "o", colour) for colour, curve in enumerate((BOTH, RECOMBINED, TILTED))
-            ),
-            Axis("epsilon", log=2, limits=(0.45, 9), ticks=(1.0, 4.0)),
-            Axis("accuracy on 25,000 test reviews, %", limits=(65, 90)),
-        ),
+        draw_panel("Students of 1,600 texts", "student of 1,600", Axis("accuracy on test reviews, %", limits=(70, 85))),
+        draw_panel("Words", "divergence", Axis("divergence from those of test reviews, bits", limits=(0.0, 0.08))),
+        draw_panel("Reading", "perplexity", Axis("perplexity of a word", log=10, limits=(40, 20_000))),
     ),
     tables=(
         Table(
