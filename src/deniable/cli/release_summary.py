@@ -15,6 +15,8 @@ from deniable.text.release_certificate import COPIED_COLUMNS, ReleaseCertificate
 _LABEL_WIDTH = 15
 _MAX_PLAIN_EXPONENT = 9
 """Powers of ten up to which odds are written out."""
+_WORST = "what the language model learned before"
+"""Beginning of the line on what is not protected that is said before others."""
 
 
 def say_release(certificate: ReleaseCertificate, odds: Sequence[tuple[str, float]], *, verbose: bool) -> None:
@@ -50,6 +52,7 @@ def _list_facts(certificate: ReleaseCertificate, odds: Sequence[tuple[str, float
             yield "odds change", "; ".join(f"{of}: up to {_format_factor(loss)} times{aside}" for of, loss in odds)
         caution = describe_caution(Statements({**vars(certificate)})).partition(". Anybody")[0]
         others = [line for line in certificate.not_protected if line not in copied]
+        others.sort(key=lambda line: not line.startswith(_WORST))
         yield from zip(("not protected", ""), [caution] if caution else others, strict=False)
     else:
         is_seeded = certificate.noise == NOISE_DESCRIPTIONS["public seed"]

@@ -128,6 +128,11 @@ def test_all_files(synthesize, call, place, before):
     assert call("certificate", "check", "changed.json").code != 0
 
 
+def test_what_the_model_learned_is_said_first(synthesize):
+    """Of what is not protected the summary says first what no epsilon covers."""
+    assert "not protected  what the language model learned before; if it was" in synthesize("--epsilon", "4").err
+
+
 @deep
 def test_the_same_key_gives_the_same_texts(synthesize, place, stop):
     """What an interrupted run kept is what the finished one has: noisy sums, and texts in their order."""
