@@ -97,7 +97,7 @@ def measure(context: Context, curve: str, epsilon: float | None) -> Iterable[Row
     trials = sizes.few_trials if curve in OTHERS else sizes.trials
     tables = [load_texts(context, curve, epsilon, trial) for trial in range(trials)]
     writer = load_writer(context)
-    known = count_words(writer, collection.test_texts)
+    known = context.share(f"words of {collection.classes}", lambda: count_words(writer, collection.test_texts))
     for count in sizes.students:
         if all(len(table.texts) >= count for table in tables):
             shares = [score_student(collection, table.texts[:count], table.labels[:count]) for table in tables]

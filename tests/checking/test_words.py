@@ -312,11 +312,13 @@ def test_what_is_not_at_hand(source, metric):
     assert find(source, metric).unchecked
 
 
-def test_the_checkers_own_classes(tmp_path):
+@pytest.mark.parametrize("name", ["colours", "red and blue"])
+def test_the_checkers_own_classes(tmp_path, name):
     """A file is read under the stated metric, with the checker's lists of classes; one that is missing is named."""
     np.savez(tmp_path / "words.npz", words=np.array(WORDS), vectors=SPACE.vectors)
-    (tmp_path / "colours.txt").write_text("red\nblue\n")
-    space = dn.Space.load(tmp_path / "words.npz", metric="chebyshev", hide=[tmp_path / "colours.txt"])
-    check_as_written(make(TEM(space, epsilon=1.0)), tmp_path / "words.npz", hide=[tmp_path / "colours.txt"])
+    own = tmp_path / f"{name}.txt"
+    own.write_text("red\nblue\n")
+    space = dn.Space.load(tmp_path / "words.npz", metric="chebyshev", hide=["names", own])
+    check_as_written(make(TEM(space, epsilon=1.0)), tmp_path / "words.npz", hide=[own])
     with refuses("none.npz"):
         dn.check_certificate(make(), tmp_path / "none.npz")

@@ -302,15 +302,18 @@ def find_space(
     if isinstance(given, Space):
         return given, ""
     name = _METRIC_NAME.fullmatch(statements.get_text("space", "metric"))
-    classes = re.split(", | and ", name["classes"]) if name and name["classes"] else []
+    stated = (name["classes"] or "") if name else ""
+    for path in hide:  # the name of a list may hold what stands between names
+        stated = re.sub(rf"(?<![^ ]){re.escape(Path(path).stem)}(?=, | and |$)", "", stated)
+    classes = [one for one in re.split(", | and ", stated) if one]
     metric = None
     with contextlib.suppress(InputError):  # a metric of the owner's own
         metric = resolve_metric(name["metric"] if name else "").name
     unknown = [name for name in classes if name not in BUILTIN_CLASSES]
-    if metric is None or len(unknown) > len(hide):
+    if metric is None or unknown:
         missing = f"the list of the hidden class {shorten_text(repr(unknown[0]), 40)}" if metric else "the metric"
         return None, f"{missing} is not at hand"
-    hidden = [*(name for name in classes if name in BUILTIN_CLASSES), *hide] if classes else []
+    hidden = [*(name for name in classes if name in BUILTIN_CLASSES), *hide] if name and name["classes"] else []
     if given is not None:
         return Space.load(given, metric=metric, hide=hidden), ""
     match = _GLOVE_SOURCE.fullmatch(statements.get_text("space", "source"))

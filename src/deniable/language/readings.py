@@ -68,8 +68,6 @@ class Readings:
         self._rows = torch.arange(len(counts), device=device).repeat_interleave(counts)
         self._columns = torch.arange(len(flat), device=device) - (ends - counts)[self._rows]
         self._width, self._size = int(counts.max()), _round_up(int((self._lengths + counts).max()))
-        places = self._lengths[:, None] + torch.arange(self._width, device=device)
-        self._distances = places[:, :, None] - torch.arange(self._size, device=device)
         self._places = self._lengths[self._rows] + self._columns
         token = _CURRENT.set(self)
         try:
@@ -132,7 +130,8 @@ class Readings:
             # Heads of one group are rows of one product, in place of a copy of their keys for each.
             asking = padded[:, part].transpose(1, 2).reshape(texts, groups, -1, size)
             scores = (asking @ keys.transpose(-1, -2)).float() * (settings.get("scaling") or size**-0.5)
-            distances = self._distances[:, part]
+            places = self._lengths[:, None] + torch.arange(self._width, device=query.device)[part]
+            distances = places[:, :, None] - torch.arange(self._size, device=query.device)
             is_seen = (distances >= 0) & (distances < (settings.get("sliding_window") or math.inf))
             scores = scores.view(texts, heads, -1, self._size).masked_fill(~is_seen[:, None], -torch.inf)
             shares = torch.softmax(scores, dim=-1).to(value.dtype).view((*asking.shape[:3], -1))
