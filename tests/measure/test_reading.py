@@ -172,6 +172,23 @@ def test_context_helps_and_outputs_add(whole, small_space):
     assert release.blind.value < 0.2 < release.guessed.value
 
 
+@pytest.mark.parametrize("knows_after", [False, True])
+def test_a_guess_without_output_is_the_same_whatever_came_out(pieces, knows_after):
+    """Other outputs change the guesses that are made with them, and none of those that are made without."""
+    vectors = np.random.default_rng(8).normal(size=(60, 4))
+    space = dn.Space(SMALL_WORDS, vectors, hide=[WordClass("people", NAMES)])
+    texts = make_texts(4, 30)
+    drawn_by, batch, own, read, likelihood = set_up(pieces, space, texts, epsilon=1.0)
+    other = dataclasses.replace(read, outputs=dn.measure.privatize_texts(drawn_by, texts, seed=1).outputs)
+    first, second = (
+        guess_in_context(own, one, likelihood, read.is_known, knows_after=knows_after) for one in (read, other)
+    )
+    assert len(batch.outputs) == len(read.numbers) == 120
+    assert (first.rules[0] != second.rules[0]).mean() > 0.1
+    np.testing.assert_array_equal(first.plain, second.plain)
+    np.testing.assert_array_equal(first.told, second.told)
+
+
 @pytest.mark.parametrize("around", [100, pytest.param(2_000, marks=pytest.mark.deep)])
 def test_a_hidden_class_gives_nothing_away(whole, around):
     """Of 2,000 names no output tells which one it was; where they are not hidden it does: the test can fail."""

@@ -224,13 +224,15 @@ class _Leading:
         words: (k, C) their numbers; some may stand there twice.
         expected: (k, C) ln P(w | h).
         seen: (k, C) ln P(y | w), up to a number of the place's own.
-        told: (k, C) 0 where a word may be it by its class, as far as the reader is told of the class; else -infinity.
+        plain: (k, C) ln P(w | h) of the words that lead without any output; -infinity for the others.
+        told: (k, C) the same within the word's hidden class, where it has one.
         is_close: (k, C) whether a word is scored again.
     """
 
     words: IntArray
     expected: FloatArray
     seen: FloatArray
+    plain: FloatArray
     told: FloatArray
     is_close: BoolArray
 
@@ -265,10 +267,10 @@ def _guess_windows(
 
     for rule, temper in enumerate(TEMPERS):
         guesses.rules[rule, words] = choose(temper * leading.expected + leading.seen)
-    guesses.plain[words] = choose(leading.expected)
+    guesses.plain[words] = choose(leading.plain)
     guesses.rules[-2, words] = guesses.plain[words]
     guesses.rules[-1, words] = texts.outputs[words]
-    guesses.told[words] = choose(leading.expected + leading.told)
+    guesses.told[words] = choose(leading.told)
 
 
 def _find_leading(
@@ -309,14 +311,14 @@ def _find_leading(
         )
         del is_other
     numbers, is_close = (torch.cat([one[part] for one in (*lists, within)], dim=1) for part in (0, 1))
-    told = torch.where(is_hidden[:, None] & (classes[numbers] != own_classes[:, None]), -torch.inf, 0.0)
-    return _Leading(
-        numbers.cpu().numpy(),
-        expected.gather(1, numbers).double().cpu().numpy(),
-        seen.gather(1, numbers).double().cpu().numpy(),
-        told.double().cpu().numpy(),
-        is_close.cpu().numpy(),
-    )
+    leading = expected.gather(1, numbers)
+    plain, told = torch.full((2, *leading.shape), -torch.inf, device=device)
+    count = lists[0][0].shape[1]
+    plain[:, :count] = leading[:, :count]
+    is_own = ~is_hidden[:, None] | (classes[within[0]] == own_classes[:, None])  # a class may have fewer words
+    told[:, -count:] = leading[:, -count:].masked_fill(~is_own, -torch.inf)
+    scores = (leading, seen.gather(1, numbers), plain, told)
+    return _Leading(numbers.cpu().numpy(), *(one.double().cpu().numpy() for one in scores), is_close.cpu().numpy())
 
 
 def _score_again(reader: Reader, windows: Sequence[_Window], leading: _Leading, *, knows_after: bool) -> None:
@@ -338,3 +340,9 @@ def _score_again(reader: Reader, windows: Sequence[_Window], leading: _Leading, 
     scores = score_branches(reader.model, trunks, branches, None if knows_after else speller.endings)
     for score, (row, columns) in zip(scores.tolist(), targets, strict=True):
         leading.expected[row, columns] = score
+        for blind in (leading.plain, leading.told):  # which words it scores again does not depend on the output
+            blind[row, columns] = np.where(
+                np.isfinite(blind[row, columns]) & (knows_after | leading.is_close[row, columns]),
+                score,
+                blind[row, columns],
+            )
