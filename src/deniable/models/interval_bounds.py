@@ -38,22 +38,39 @@ class TensorBox:
 
 TensorOrBox = TypeVar("TensorOrBox", Tensor, TensorBox)
 """Input and output of a layer: tensors, or bounds on them."""
+AffineFunction = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+
+
+def apply_affine(values: TensorOrBox, function: AffineFunction, weight: Tensor, bias: Tensor | None) -> TensorOrBox:
+    """Return what a layer makes of numbers by products with weights W, and a bias b.
+
+    Of a box with centre c and radius r it is the box W c + b -+ |W| r (Gowal et al. 2018, equations 5 and 6).
+
+    Args:
+        values: what enters the layer.
+        function: from what enters it, weight and bias to what leaves it.
+        weight: of the layer.
+        bias: of the layer, or None.
+    """
+    if isinstance(values, TensorBox):
+        centre = function((values.low + values.high) / 2, weight, bias)
+        radius = function((values.high - values.low) / 2, weight.abs(), None)
+        return TensorBox(centre - radius, centre + radius)
+    return function(values, weight, bias)
 
 
 def apply_linear(values: TensorOrBox, weight: Tensor, bias: Tensor | None = None) -> TensorOrBox:
     """Return W x + b of the last dimension, (..., n) -> (..., m).
-
-    Of a box with centre c and radius r it is the box W c + b -+ |W| r (Gowal et al. 2018, equations 5 and 6).
 
     Args:
         values: (..., n).
         weight: (m, n), or (b, m, n) with one for each item of a batch (b, ..., n).
         bias: (m,).
     """
-    if isinstance(values, TensorBox):
-        centre = apply_linear((values.low + values.high) / 2, weight, bias)
-        radius = apply_linear((values.high - values.low) / 2, weight.abs())
-        return TensorBox(centre - radius, centre + radius)
+    return apply_affine(values, _multiply, weight, bias)
+
+
+def _multiply(values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
     product = values @ weight.mT
     return product if bias is None else product + bias
 

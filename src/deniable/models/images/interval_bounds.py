@@ -9,11 +9,13 @@ multiply float32 in fewer bits.
 """
 
 import dataclasses
+import functools
 from collections.abc import Iterator, Mapping
 from typing import ClassVar, Self
 
 import torch
 from torch import Tensor, nn
+from torch.nn import functional
 
 from deniable.core.errors import InputError
 from deniable.core.guarantees import PROVED_IDEAL, Status
@@ -26,7 +28,7 @@ from deniable.models.images.certificates import (
     register_certificate,
 )
 from deniable.models.images.networks import ImageNetwork, ImageShape, NetworkNoise
-from deniable.models.interval_bounds import TensorBox, TensorOrBox, apply_linear, apply_monotone, bound_margins
+from deniable.models.interval_bounds import TensorBox, TensorOrBox, apply_affine, apply_monotone, bound_margins
 
 Parameters = Mapping[str, Tensor]
 """Parameters of a network by name, (b, ...) with one copy for each image, or (1, ...) for all."""
@@ -135,25 +137,34 @@ class IntervalBounds:
 
         The radius is within 2^-20 of the largest that the bounds prove, and proved itself.
         """
-        exact = {name: weight.detach().double().unsqueeze(0) for name, weight in network.named_parameters()}
         with torch.no_grad():
             labels = network(images).argmax(1)
-
-            def is_proved(radii: Tensor) -> Tensor:  # (b,)
-                box = make_box(images.double(), radii.view(-1, 1, 1, 1))
-                leads = _compute_rounded_margins(network, exact, box, labels) > 0  # the label has none over itself
-                return leads.sum(1) == leads.shape[1] - 1
-
             low, high = torch.zeros(2, len(images), dtype=torch.float64, device=images.device)
             high += 1
-            is_certified = is_proved(low)
-            low = torch.where(is_proved(high), high, low)
+            is_certified = self.find_proved(network, images, labels, low)
+            low = torch.where(self.find_proved(network, images, labels, high), high, low)
             for _ in range(_HALVINGS):
                 middle = (low + high) / 2
-                is_wide = is_proved(middle)
+                is_wide = self.find_proved(network, images, labels, middle)
                 low, high = torch.where(is_wide, middle, low), torch.where(is_wide, high, middle)
         found = zip(labels.tolist(), low.tolist(), is_certified.tolist(), strict=True)
         return [CertifiedImage(label, radius) if certified else ABSTAINED for label, radius, certified in found]
+
+    @staticmethod
+    def find_proved(network: ImageNetwork, images: Tensor, labels: Tensor, radii: Tensor) -> Tensor:
+        """Return (b,) whether it is proved that every image within a radius has the label.
+
+        Args:
+            network: without noise.
+            images: (b, channels, height, width), pixels in [0, 1].
+            labels: int64 (b,).
+            radii: (b,) or one for all, float64.
+        """
+        exact = {name: weight.detach().double().unsqueeze(0) for name, weight in network.named_parameters()}
+        with torch.no_grad():
+            box = make_box(images.double(), radii.view(-1, 1, 1, 1))
+            leads = _compute_rounded_margins(network, exact, box, labels) > 0  # the label has none over itself
+            return leads.sum(1) == leads.shape[1] - 1
 
 
 def _list_layers(network: ImageNetwork) -> Iterator[tuple[str, nn.Module]]:
@@ -174,14 +185,23 @@ def _list_layers(network: ImageNetwork) -> Iterator[tuple[str, nn.Module]]:
 
 def _apply_layer(layer: nn.Conv2d | nn.Linear, values: TensorOrBox, weight: Tensor, bias: Tensor) -> TensorOrBox:
     """Return what a layer makes of values (b, ...) with weights (b, ...) and biases (b, ...), or (1, ...) of each."""
+    return apply_affine(values, functools.partial(_multiply, layer), weight, bias)
+
+
+def _multiply(layer: nn.Conv2d | nn.Linear, values: Tensor, weight: Tensor, bias: Tensor | None) -> Tensor:
+    if len(weight) == 1:
+        shared = weight[0], None if bias is None else bias[0]
+        if isinstance(layer, nn.Linear):
+            return functional.linear(values, *shared)
+        return functional.conv2d(values, *shared, layer.stride, layer.padding, layer.dilation)
     if isinstance(layer, nn.Linear):
-        rows = apply_monotone(values, lambda features: features.unsqueeze(1))
-        return apply_monotone(apply_linear(rows, weight, bias.unsqueeze(1)), lambda outputs: outputs.squeeze(1))
-    patches = apply_monotone(values, lambda maps: unfold_patches(layer, maps))
-    *_, height, width = (patches.low if isinstance(patches, TensorBox) else patches).shape
-    rows = apply_monotone(patches, lambda windows: windows.flatten(4).flatten(1, 3).mT)  # (b, places, in)
-    columns = apply_linear(rows, weight.flatten(2), bias.unsqueeze(1))  # (b, places, out)
-    return apply_monotone(columns, lambda outputs: outputs.mT.reshape(len(outputs), -1, height, width))
+        columns, places = values.unsqueeze(2), ()
+    else:
+        patches = unfold_patches(layer, values)
+        columns, places = patches.flatten(4).flatten(1, 3), patches.shape[4:]  # (b, in, height' * width')
+    outputs = weight.flatten(2) @ columns
+    outputs = outputs if bias is None else outputs + bias.unsqueeze(2)
+    return outputs.unflatten(2, places) if places else outputs.squeeze(2)
 
 
 def _compute_rounded_margins(network: ImageNetwork, exact: Parameters, box: TensorBox, labels: Tensor) -> Tensor:
