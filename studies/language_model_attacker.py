@@ -266,13 +266,13 @@ def build_cells(
 
     Args:
         settings: kinds of texts and mechanisms.
-        compared: those that the larger model reads too.
+        compared: those that the larger model reads too, at the first success.
     """
     places = [(data, name, target) for data, name in settings for target in EPSILONS[name]]
     return (
         *(("read", SMOLLM2, *place) for place in places),
         *(("width", SMOLLM2, *settings[0], float(width)) for width in WIDTHS),
-        *(("read", SECOND_MODEL, data, name, target) for data, name in compared for target in EPSILONS[name]),
+        *(("read", SECOND_MODEL, *setting, TARGETS[0]) for setting in compared),
         *(("use", SMOLLM2, *place) for place in places),
     )
 
