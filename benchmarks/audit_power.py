@@ -2,14 +2,14 @@
 
     python benchmarks/audit_power.py [--audits 1000] [--cases coin,anytime] [--json FILE]
 
-Every row is so many independent audits by `deniable.audit`, as a user calls it, at 95 % confidence: the
-share refuted with its 95 % interval (Clopper-Pearson), the median number of samples used, and how many
+Every row is so many independent audits by `deniable.audit`, as a user calls it, at 95% confidence: the
+share refuted with its 95% interval (Clopper-Pearson), the median number of samples used, and how many
 audits abstained: ended with a bound of 0. Mechanisms of known loss are audited where the claim is true
-(truth = 1 x claim, or within it), and where it is 20 % and 100 % too low. What to hold the shares against:
+(truth = 1 x claim, or within it), and where it is 20% and 100% too low. What to hold the shares against:
 
-- truth = 1 x: at most 5 %;
+- truth = 1 x: at most 5%;
 - truth = 2 x with 10,000 samples (case "abstain"): nearly always refuted, and at most 1 of 200 abstains;
-- truth = 2 x: 90 % with the samples given, half as many again as the 91 played trials (n = 1) and 2,500
+- truth = 2 x: 90% with the samples given, half as many again as the 91 played trials (n = 1) and 2,500
   (n = 8) that the best attacker there is needs; a third of them is for fitting ours;
 - known broken mechanisms at their claim: ADePT with some 1,000 samples, its stand-in with tens, DPText
   with 100.
@@ -53,7 +53,7 @@ HEADINGS = (
     "asked",
     "samples",
     "refuted",
-    "95 % interval",
+    "95% interval",
     "abstained",
     "reference",
 )
@@ -147,8 +147,8 @@ def _corners(n: int) -> dict[str, Any]:
     return {"x": x, "x_prime": x_prime}
 
 
-_TRUE = {1.0: "at most 5 %"}
-_POWER = _TRUE | {2.0: "90 % by the best attacker"}
+_TRUE = {1.0: "at most 5%"}
+_POWER = _TRUE | {2.0: "90% by the best attacker"}
 
 CASES = (
     Case("coin", "Laplace, n = 1", "coin", 137, _cube(1), laplace, reference=_POWER),
@@ -230,7 +230,7 @@ def main(arguments: Sequence[str] | None = None) -> None:
     parser = command_line()
     options = parser.parse_args(arguments)
     chosen = [case for case in CASES if options.cases is None or case.name in options.cases]
-    print(f"{options.audits:,} audits a row, seed {options.seed}, 95 % confidence; {machine()}\n")
+    print(f"{options.audits:,} audits a row, seed {options.seed}, 95% confidence; {machine()}\n")
     print("| " + " | ".join(HEADINGS) + " |\n|" + " --- |" * len(HEADINGS))
     start = time.perf_counter()
     rows = []

@@ -5,7 +5,7 @@
 DIR holds ``imdb_train.parquet`` (private: text, label) and ``rotten.parquet`` (public: text). Canaries are texts of
 public words that the reviews use least, with labels at random; half of them, by fair coins, join the reviews. The score
 of a canary is the weight of its label, less that of the other class, along the canary's own features. Each trained
-model is judged twice, as training by any noise and as training by Gaussian noise, each at 95 % confidence. The last
+model is judged twice, as training by any noise and as training by Gaussian noise, each at 95% confidence. The last
 lines are no statistics: the sums of the first step of the descent, with and without one review.
 """
 
@@ -63,7 +63,7 @@ def main() -> None:
     feature_map = build_feature_map(pq.read_table(options.data / "rotten.parquet").column("text").to_pylist())
     words = find_rare_words(reviews, feature_map, options.words * options.canaries)
     canaries = draw_canaries(words, options.canaries, len(CLASSES), words_per_canary=options.words)
-    print(f"{len(reviews.texts):,} reviews, {options.canaries:,} canaries, delta {DELTA:g}, 95 % confidence\n")
+    print(f"{len(reviews.texts):,} reviews, {options.canaries:,} canaries, delta {DELTA:g}, 95% confidence\n")
     print("| " + " | ".join(HEADINGS) + " |\n|" + " --- |" * len(HEADINGS))
     for epsilon, claims in ((1.0, (1.0,)), (4.0, (4.0, 1.0)), (16.0, (4.0,))):
         for _ in range(options.runs):

@@ -76,7 +76,7 @@ def report_texts(space: dn.Space, epsilon: float) -> None:
     search()
     floor = float(np.median(measure_seconds(search, 50)))
     median, late = np.quantile(seconds, [0.5, 0.99])
-    print(f"one text of {TEXT_WORDS} words: {1e3 * median:.2f} ms CPU median, {1e3 * late:.2f} ms at 99 %; floor")
+    print(f"one text of {TEXT_WORDS} words: {1e3 * median:.2f} ms CPU median, {1e3 * late:.2f} ms at 99%; floor")
     print(f"  {1e3 * floor:.2f} ms, ratio {median / floor:.1f}")
     for count in BATCHES:
         call = functools.partial(release.batch, texts[:count])

@@ -29,7 +29,7 @@ def main() -> None:
     texts = table.column("text").take(chosen).to_pylist()
     codes = np.array(table.column("label").take(chosen).to_pylist())
     print(f"{len(texts):,} reviews, {options.shadows} models, seed {options.seed}\n")
-    print("| attack | seconds | AUC | TPR at 0.1 % FPR | TPR at 1 % FPR |\n|---|---|---|---|---|")
+    print("| attack | seconds | AUC | TPR at 0.1% FPR | TPR at 1% FPR |\n|---|---|---|---|---|")
     for attack in ("lira", "rmia", "shadow"):
         start = time.perf_counter()
         found = measure_membership(texts, codes, attack=attack, shadows=options.shadows, seed=options.seed)["original"]

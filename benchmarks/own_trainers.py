@@ -5,7 +5,7 @@
 The trainers and the data are those of `tests/slow_audits`, which the tests run by ``pytest -m slow``. For each trainer
 one row of a markdown table: the claim; the largest movement of any of its sums by one unit, over the bound that its
 noise is made for, of how many pairs of neighbours at the same noisy sums; the lower bound on epsilon of many runs on a
-worst-case pair at 99.9 % confidence, the epsilon that would have been refuted nine times in ten, the number of runs;
+worst-case pair at 99.9% confidence, the epsilon that would have been refuted nine times in ten, the number of runs;
 the lower bound of the same trainer with a part of its noise, which must refute the claim; and the seconds of processor
 time that all of it took. Exits with 1 if a trainer is refuted at its noise, or not refuted with too little.
 """

@@ -6,8 +6,8 @@ Training is simulated by the mechanism that leaks most at its claim: each canary
 there and 0 if not, released with Gaussian noise on a grid (``gaussian``) or by randomized response (``any``). One run
 has 1,000 canaries, ``losses`` 100 in each of 10 runs on top of levels that differ between canaries, and the worst case
 one in 1,000 runs, whose every update is released in four steps. Each audit draws fresh coins and noise from its own
-seed, and judges at delta 1e-5 and 95 % confidence. *Refuted at 2 x*: the true epsilon is twice the claim. The share in
-brackets is that of *detectable*, the epsilon that the verdict itself calls detectable: it should be about 90 % for the
+seed, and judges at delta 1e-5 and 95% confidence. *Refuted at 2 x*: the true epsilon is twice the claim. The share in
+brackets is that of *detectable*, the epsilon that the verdict itself calls detectable: it should be about 90% for the
 best attacker, and less where ours spends runs on its choice.
 """
 
@@ -63,9 +63,9 @@ def main() -> None:
     options = parse_options()
     epsilons = [float(value) for value in options.epsilons.split(",")]
     start = time.perf_counter()
-    print(f"{platform.machine()}, Python {platform.python_version()}, delta {DELTA:g}, 95 % confidence\n")
+    print(f"{platform.machine()}, Python {platform.python_version()}, delta {DELTA:g}, 95% confidence\n")
     factors = [f"refuted at {factor:g} x" for factor in FACTORS]
-    headings = ("method", "noise", "claim", "runs x canaries", "false alarms", "95 % interval", "detectable", *factors)
+    headings = ("method", "noise", "claim", "runs x canaries", "false alarms", "95% interval", "detectable", *factors)
     print("| " + " | ".join(headings) + " |\n|---|---|" + "---:|" * (len(headings) - 2))
     with multiprocessing.get_context("spawn").Pool(options.workers) as pool:
         for method in _RUNS:

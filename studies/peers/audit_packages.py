@@ -132,7 +132,7 @@ def audited(case: Case, options: argparse.Namespace) -> dict[str, Any]:
 
 
 def least_gumbel(vectors: client.Matrix) -> float:
-    """Return a claim 10 % above (5 + 2 ln n) / d, below which truncated Gumbel noise has no scale."""
+    """Return a claim 10% above (5 + 2 ln n) / d, below which truncated Gumbel noise has no scale."""
     apart = np.linalg.norm(vectors[:, None, :] - vectors[None, :, :], axis=2)
     return float(math.ceil(1.1 * (5 + 2 * math.log(len(vectors))) / apart[apart > 0].min()))
 

@@ -198,7 +198,7 @@ def judge_privfill(adapter: Adapter) -> Iterator[Row]:
     yield {
         "tried": "the number of tokens written, 40 draws", "neighbours": "any two texts", "claim": claim,
         "verdict": found.verdict.status, "witness": f"lengths {lengths[0]} and {lengths[1]}",
-        "found": f"at least {format_lower(found.verdict.lower_bound)} with 95 % confidence; no sentence gets more "
+        "found": f"at least {format_lower(found.verdict.lower_bound)} with 95% confidence; no sentence gets more "
         "tokens than the text around it",
     }  # fmt: skip
 

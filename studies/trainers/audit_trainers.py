@@ -15,7 +15,7 @@ Each package runs unchanged in an environment of its own, driven by its adapter 
 - game (packages that shuffle, not by default): many trainings on the data that shuffled batches protect worst.
 
 Only confidence is chance: facts and recomputed epsilons are exact for exact arithmetic, canaries and games hold with
-confidence 95 % each. What is found is kept in the file of `--json`, so that parts can be run one after another.
+confidence 95% each. What is found is kept in the file of `--json`, so that parts can be run one after another.
 """
 
 from __future__ import annotations

@@ -32,5 +32,5 @@ def test_the_shares_are_those_of_the_study():
             if what != "epsilon":
                 metric = study.name_metric("before", study.ALL_WORDS, what)
                 assert find_row(rows, f"{study.IMDB}/{study.STEPS}", target, metric).value == pytest.approx(
-                    share / 100, abs=0.01
+                    share / 100, abs=0.005
                 )

@@ -23,7 +23,7 @@ Attacker = Callable[[Sequence[Any], Outputs, IntArray], InputScorer]
 _Reader = tuple[Callable[[Any], FloatArray], Any, FloatArray, FloatArray]
 """How numbers are read: the map from numbers (k, n) to float64 that float32 can hold and whose squares float64 can; the
 inputs (M, n) read so, None unless each has as many numbers as an output; and the range that numbers are clipped to,
-that of the inputs, or of the central 80 % of outputs."""
+that of the inputs, or of the central 80% of outputs."""
 
 _MIN_RUNS_PER_INPUT = 4
 """With fewer runs of each input, only attackers that need no fitting are tried."""

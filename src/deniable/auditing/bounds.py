@@ -101,7 +101,7 @@ def estimate_lower_bound(game: Game, share: float, guesses: IntArray, claim: Cla
 def compute_detectable_epsilon(
     game: Game, guesses: IntArray, claim: float, alpha: float, delta: float = 0.0, trials: int = 0
 ) -> float:
-    """The least true epsilon that so many guesses would have refuted with probability 90 %.
+    """The least true epsilon that so many guesses would have refuted with probability 90%.
 
     For the best possible attacker, which is right as often as a cap allows. Infinite where even all guesses being
     right would refute nothing.
@@ -134,7 +134,7 @@ def compute_anytime_detectable_epsilon(game: Game, guesses: IntArray, claim: flo
 
 
 def _find_detectable_epsilon(game: Game, guesses: IntArray, critical_count: int, claim: float) -> float:
-    """The least epsilon at which so many guesses are right, or more, with probability 90 %."""
+    """The least epsilon at which so many guesses are right, or more, with probability 90%."""
 
     def is_undetected(epsilon: float) -> bool:
         return _compute_tail_probability(critical_count, guesses, game.caps(epsilon)) < DETECTION_POWER

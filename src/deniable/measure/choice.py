@@ -22,7 +22,7 @@ def choose_word_mechanism(space: Space, epsilon: float) -> WordMechanism:
 
     Under steps calibrated: weights would lower the proven epsilon at equal success of an attacker by an eighth to a
     fifth, but protect words less alike, which is what steps are for. Elsewhere tight, where the space has at most
-    14,000 points, so that its weights take seconds, and calibrated keeps at least 5 % of the words:
+    14,000 points, so that its weights take seconds, and calibrated keeps at least 5% of the words:
     from there on tight was measured to keep more words, and to move them less, at the same proven epsilon. Else
     calibrated: in a larger space the weights take a minute or more, and where next to nothing is kept, tight moves
     words farther and whole texts lose more. Under a metric of the user's own neither can be proved, and TEM is left.

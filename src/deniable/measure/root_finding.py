@@ -62,7 +62,7 @@ def _extrapolate_crossing(shares: Mapping[float, float], target: float, *, upwar
     outermost = sorted(shares, reverse=upward)[:2]
     edge = math.log(outermost[0])
     reach = abs(_interpolate_inverse(shares, outermost, target) - edge) if len(outermost) > 1 else math.nan
-    # By 5 % to a factor of 4; by a factor of 2 where the line crosses nowhere.
+    # By 5% to a factor of 4; by a factor of 2 where the line crosses nowhere.
     step = min(max(1.15 * reach, math.log(1.05)), math.log(4)) if math.isfinite(reach) else math.log(2)
     return outermost[0] * math.exp(step if upward else -step)
 

@@ -29,7 +29,7 @@ class StudiedReader:
     guessed: int
 
 
-STUDIED = (StudiedReader(2.656, 28, 45), StudiedReader(2.879, 28, 57))
+STUDIED = (StudiedReader(2.656, 27, 45), StudiedReader(2.879, 27, 57))
 
 
 def find_studied_reader(mechanism: WordMechanism) -> StudiedReader | None:

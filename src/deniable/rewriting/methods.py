@@ -238,7 +238,7 @@ def make_box_method(model: Rewriter, *, epsilon: float, seed: int | None = None)
 def choose_box(model: Rewriter) -> Box:
     """Return the box of public bounds +-3 C / sqrt(n).
 
-    It holds all but some 0.3 % of the coordinates of a vector spread evenly over the sphere of radius C (for large n
+    It holds all but some 0.3% of the coordinates of a vector spread evenly over the sphere of radius C (for large n
     they are about normal, of deviation C / sqrt(n)). Its l1 sensitivity is 6 C sqrt(n), three times that of the ball.
     """
     bound = BOX_HALF_WIDTH * model.radius / math.sqrt(model.latent)

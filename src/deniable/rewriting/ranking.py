@@ -100,7 +100,7 @@ class RankingSuccess:
     Attributes:
         first: k, number of texts that the attacker guesses.
         candidates: K.
-        success_rate: share of trials with the true text among those named, with its 95 % interval.
+        success_rate: share of trials with the true text among those named, with its 95% interval.
         max_success_rate: the largest probability of success that the claim permits.
         claim: epsilon.
         delta: of the claim.

@@ -37,7 +37,7 @@ class KeptShare:
     draws: int = 0
 
     def __str__(self) -> str:
-        """Return the share in percent, with a 95 % interval where it is simulated."""
+        """Return the share in percent, with a 95% interval where it is simulated."""
         if not self.draws:
             return f"{100 * self.value:.1f}%"
         margin = 196 * np.sqrt(max(self.value * (1 - self.value), 1 / self.draws) / self.draws)

@@ -130,7 +130,7 @@ def find_refuting_count(inverse: InverseCurve, plan: GuessPlan, alpha: float) ->
 
 
 def find_detectable_epsilon(noise: NoiseKind, plan: GuessPlan, epsilon: float, delta: float, alpha: float) -> float:
-    """The least true epsilon at which so many guesses would have refuted a claim with probability 90 %.
+    """The least true epsilon at which so many guesses would have refuted a claim with probability 90%.
 
     By an attacker who sees every coin through randomized response, or through Gaussian noise of its own, independent
     of the others, and guesses as many heads as tails. Infinite where even all guesses being right would refute nothing.

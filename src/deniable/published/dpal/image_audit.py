@@ -65,7 +65,7 @@ class EventCounts:
         return max(math.log(low / high), 0.0)
 
     def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
-        """Return the least true epsilon that this many runs would have refuted with probability 90 %.
+        """Return the least true epsilon that this many runs would have refuted with probability 90%.
 
         The attacker is the best possible one, who is right with odds e^epsilon; infinite if no epsilon would be
         refuted.

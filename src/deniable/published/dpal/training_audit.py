@@ -71,7 +71,7 @@ class LabelAudit:
         return bounds.compute_lower_bound(self._game, self._score, 1 - confidence) if self.is_uniform else 0.0
 
     def compute_detectable_epsilon(self, claim: float, confidence: float = 0.95) -> float:
-        """Return the least true epsilon that this many labels would have refuted with probability 90 %."""
+        """Return the least true epsilon that this many labels would have refuted with probability 90%."""
         return bounds.compute_detectable_epsilon(self._game, self._score.guesses, claim, 1 - confidence)
 
     @property
