@@ -60,7 +60,7 @@ def main() -> None:
             choice = ClassifierOptions(epsilon=epsilon, delta=DELTA, records=count, classes=classes, seed=1)
             classifier = Release(private, choice, public).measure().classifier
             words = float((classifier.score_features(test_rows).argmax(1) == test_labels).mean())
-            print(f"| {count:,} | {epsilon:g} | {100 * frozen:.1f} % | {100 * words:.1f} % |", flush=True)
+            print(f"| {count:,} | {epsilon:g} | {100 * frozen:.1f}% | {100 * words:.1f}% |", flush=True)
 
 
 if __name__ == "__main__":

@@ -199,7 +199,7 @@ def count_survivors(
 
 def format_share(estimate: Estimate) -> str:
     """Return a share in percent with its interval."""
-    return f"{100 * estimate.value:.1f} % ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
+    return f"{100 * estimate.value:.1f}% ({100 * estimate.low:.1f} to {100 * estimate.high:.1f})"
 
 
 def print_survival(title: str, release: dn.Release, texts: Sequence[LabelledText]) -> None:
@@ -223,7 +223,7 @@ def print_survival(title: str, release: dn.Release, texts: Sequence[LabelledText
             group,
             f"{words.sum():,}",
             format_share(own),
-            f"{100 * chance:.1f} %",
+            f"{100 * chance:.1f}%",
             format_share(beyond),
             format_share(estimate_clustered_share(whole, spans)) if spans.any() else "",
             ", ".join(word for word, _ in survived.most_common(SHOWN_SURVIVORS)),
@@ -250,7 +250,7 @@ def print_costs(texts: Sequence[str], space: dn.Space) -> None:
     for word_class in space.hide:
         words = Counter({word: number for word, number in total.items() if word in word_class})
         small = sum(lower[word] for word in words)
-        shares = f"{100 * words.total() / count:.2f} % of words, {100 * small / count:.2f} % in lower case"
+        shares = f"{100 * words.total() / count:.2f}% of words, {100 * small / count:.2f}% in lower case"
         print(f"{word_class.name}: {shares}")
         print("  " + ", ".join(f"{word} {number}" for word, number in words.most_common(SHOWN_WORDS)))
     listed = set().union(*(word_class.words for word_class in space.hide))
@@ -258,7 +258,7 @@ def print_costs(texts: Sequence[str], space: dn.Space) -> None:
     ordinary = [word for word, label, _ in rows if label == "word"]
     wrong = [word for word in ordinary if word in listed]
     share = sum(total[word] for word in wrong) / max(sum(total[word] for word in ordinary), 1)
-    print(f"judged ordinary words that hide: {len(wrong)} of {len(ordinary)}, {100 * share:.2f} % by frequency")
+    print(f"judged ordinary words that hide: {len(wrong)} of {len(ordinary)}, {100 * share:.2f}% by frequency")
 
 
 def build_release(epsilon: float, *, is_hidden: bool) -> dn.Release:

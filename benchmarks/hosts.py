@@ -302,7 +302,7 @@ def format_table(results: Sequence[Result]) -> str:
         growth = "" if alone is None else f"{result.rows_per_second / alone:.2f}"
         lines.append(
             f"| {result.host} | {result.workers} | {result.start_seconds:.1f} | {result.seconds:.1f} | "
-            f"{result.rows_per_second:,.0f} | {100 * ratio:.0f} % | {growth} |"
+            f"{result.rows_per_second:,.0f} | {100 * ratio:.0f}% | {growth} |"
         )
     return "\n".join(lines)
 

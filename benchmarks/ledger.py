@@ -110,7 +110,7 @@ def report(name: str, ledger: dn.Ledger, floor: float, texts: list[str]) -> None
     new, known = measure_charges(ledger)
     print(f"{name}: {CELLS:,} cells charged in {new:.2f} s ({new / floor:.1f} times the floor), again in {known:.2f} s")
     plain, charged, words = measure_throughput(ledger, texts)
-    share = f"{100 * plain / charged:.0f} %"
+    share = f"{100 * plain / charged:.0f}%"
     print(
         f"{name}: {len(texts):,} texts, {words:,} words: {words / plain:,.0f} words/s under a key, "
         f"{words / charged:,.0f} under the ledger, {share} of it"

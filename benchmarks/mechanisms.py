@@ -69,10 +69,10 @@ def rows(domain: dn.Space, epsilons: list[float]) -> Iterator[tuple[str, ...]]:
                 f"{epsilon:g}",
                 f"{exact:.4f}",
                 how or f"s {law.kernel.scale:.4f}",
-                f"{100 * shares.kept.mean():.2f} %",
-                f"{100 * float(prior @ shares.kept):.2f} %",
+                f"{100 * shares.kept.mean():.2f}%",
+                f"{100 * float(prior @ shares.kept):.2f}%",
                 f"{compute_moved_distance(law):.3f}",
-                f"{100 * float(prior @ shares.guessed):.2f} %",
+                f"{100 * float(prior @ shares.guessed):.2f}%",
                 f"{seconds:.1f}",
             )
 
@@ -89,7 +89,7 @@ def main() -> None:
         for name in options.spaces.split(","):
             domain = space(name, options.data)
             blind = 100 * compute_zipf_prior(len(domain))[0]
-            print(f"\n{domain!r}; without seeing the output the attacker is right {blind:.2f} %")
+            print(f"\n{domain!r}; without seeing the output the attacker is right {blind:.2f}%")
             print("\n| " + " | ".join(HEADINGS) + " |")
             print("|---|" + "---:|" * (len(HEADINGS) - 1))
             for line in rows(domain, [float(text) for text in options.epsilons.split(",")]):

@@ -26,8 +26,8 @@ def list_figures(space: dn.Space, success: float) -> Iterator[tuple[str, str]]:
     for name, share in outcomes.list_shares():
         yield f"guessed: {name}", share
     for word in WORDS:
-        yield f"unchanged: *{word}*", f"{100 * mechanism.probabilities(word)[space.index_of(word)]:.1f} %"
-    yield "unchanged: the most exposed word", f"{100 * outcomes.exposed_share:.1f} % (*{outcomes.exposed_word}*)"
+        yield f"unchanged: *{word}*", f"{100 * mechanism.probabilities(word)[space.index_of(word)]:.1f}%"
+    yield "unchanged: the most exposed word", f"{100 * outcomes.exposed_share:.1f}% (*{outcomes.exposed_word}*)"
 
 
 def main() -> None:

@@ -135,7 +135,7 @@ def list_lines(folder: Path, epsilon: float) -> Iterator[str]:
             found = run_side(folder, side, epsilon)
         ours = ours or found["core seconds"]
         yield (
-            f"| {epsilon:g} | {side} | {100 * found['accuracy']:.1f} % | {found['seconds']:.1f} | "
+            f"| {epsilon:g} | {side} | {100 * found['accuracy']:.1f}% | {found['seconds']:.1f} | "
             f"{found['core seconds']:.1f} | {found['core seconds'] / ours:.1f} | {found['peak']:,.0f} |"
         )
 

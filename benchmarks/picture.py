@@ -32,8 +32,8 @@ def read(path: Path) -> list[Row]:
 
 
 def percent(text: str) -> float:
-    """Return the number in ``12.3 %``."""
-    return float(text.split(maxsplit=1)[0])
+    """Return the number in ``12.3%``."""
+    return float(text.split("%", maxsplit=1)[0])
 
 
 def draw(rows: list[Row], path: Path) -> None:

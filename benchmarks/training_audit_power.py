@@ -101,11 +101,11 @@ def measure_row(
         f"{runs:,} x {canaries:,}",
         f"{alarms} of {options.audits:,}",
     ]
-    cells.append(f"{100 * interval.low:.1f} % to {100 * interval.high:.1f} %")
+    cells.append(f"{100 * interval.low:.1f}% to {100 * interval.high:.1f}%")
     shares = []
     for truth in [factor * audit.claim for factor in FACTORS] + ([detectable] if np.isfinite(detectable) else []):
         audits = [dataclasses.replace(audit, truth=truth, seed=10**6 + seed) for seed in range(options.violations)]
-        shares.append(f"{100 * sum(run_all(is_refuted, audits)) / options.violations:.0f} %")
+        shares.append(f"{100 * sum(run_all(is_refuted, audits)) / options.violations:.0f}%")
     cells.append(f"{detectable:.3g} ({shares.pop()})" if np.isfinite(detectable) else "none")
     return [*cells, *shares]
 

@@ -34,7 +34,21 @@ from studies.flights import FILES as FLIGHT_FILES
 from studies.flights import encode_classes, read_rows
 from studies.rows import Row, at, row_of
 from studies.runner import Context
-from studies.study import Axis, Grid, Line, Metric, Panel, Reference, Statement, Study, Table, above, between, near
+from studies.study import (
+    Axis,
+    Grid,
+    Line,
+    Metric,
+    Panel,
+    Reference,
+    Statement,
+    Study,
+    Table,
+    above,
+    below,
+    between,
+    near,
+)
 
 IMDB, ATIS = "IMDB", "ATIS"
 REVIEWS = "imdb_test.parquet"
@@ -116,11 +130,11 @@ def measure(context: Context, kind: str, model: str, data: str, name: str, place
     curve = f"{data}/{name}" if model == SMOLLM2 else f"{data}/{name}/{Path(model).stem}"
     if kind == "use":
         return list(measure_use(context, curve, data, mechanism, place))
-    if kind == "width":
-        plan = ReadingPlan(("release",), release=context.sizes.release, beam=int(place))
-        return list(measure_readers(context, f"{curve}/width", model, data, mechanism, place, plan))
     sizes: Sizes = context.sizes
     seed = context.derive_seed("read", data)
+    if kind == "width":
+        plan = ReadingPlan(("release",), release=sizes.release, beam=int(place), seed=seed)
+        return list(measure_readers(context, f"{curve}/width", model, data, mechanism, place, plan))
     plan = ReadingPlan(around=sizes.around, release=sizes.release, beam=sizes.beam, seed=seed)
     return list(measure_readers(context, curve, model, data, mechanism, place, plan))
 
@@ -397,15 +411,27 @@ STUDY = Study(
             near(at(f"{IMDB}/{STEPS}", TARGETS[0]), 0.01),
         ),
         Statement(
-            "Of a word of a hidden class no reader learns anything from the output.",
+            "Of a word of a hidden class readers who know the words before, or around, learn nothing from the output.",
             at(f"{IMDB}/{STEPS}", metric=name_metric("before", HIDDEN[0], "added")),
             near(0.0, 0.02),
             also=tuple(
                 (at(f"{data}/{STEPS}", metric=name_metric(knowledge, group, "added")), near(0.0, 0.02))
                 for data in _CLASSES
-                for knowledge in KNOWLEDGE
+                for knowledge in ("before", "around")
                 for group in HIDDEN
                 if (data, knowledge, group) != (IMDB, "before", HIDDEN[0])
+            ),
+        ),
+        Statement(
+            "From the release alone such words are guessed no more often, by two points, than by always guessing the "
+            "most frequent one of their class.",
+            at(f"{IMDB}/{STEPS}", metric=name_metric("release", HIDDEN[0], "added")),
+            below(0.02),
+            also=tuple(
+                (at(f"{data}/{STEPS}", metric=name_metric("release", group, "added")), below(0.02))
+                for data in _CLASSES
+                for group in HIDDEN
+                if (data, group) != (IMDB, HIDDEN[0])
             ),
         ),
     ),

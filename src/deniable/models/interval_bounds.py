@@ -39,6 +39,7 @@ class TensorBox:
 TensorOrBox = TypeVar("TensorOrBox", Tensor, TensorBox)
 """Input and output of a layer: tensors, or bounds on them."""
 AffineFunction = Callable[[Tensor, Tensor, Tensor | None], Tensor]
+"""From what enters a layer, its weight and its bias, or None, to what leaves it."""
 
 
 def apply_affine(values: TensorOrBox, function: AffineFunction, weight: Tensor, bias: Tensor | None) -> TensorOrBox:

@@ -73,6 +73,22 @@ def test_margins_hold_in_the_ball(name, radius):
     assert (margins.gather(1, labels[:, None]) <= 0).all()
 
 
+@pytest.mark.parametrize("name", NETWORKS)
+def test_boxes_are_the_same_by_shared_parameters_and_by_copies(name):
+    """A copy of the parameters for each image gives the margins that shared ones give, of one image too."""
+    network, pixels, labels = build(name), images(3, SHAPE).pixels, torch.tensor([0, 1, 4])
+    box = make_box(pixels, 0.01)
+    found = [
+        compute_margins(network, parameters, compute_features(network, parameters, box), labels)
+        for parameters in (share(network), copy(network, 3))
+    ]
+    first = make_box(pixels[:1], 0.01)
+    own = copy(network, 1)
+    found.append(compute_margins(network, own, compute_features(network, own, first), labels[:1]))
+    torch.testing.assert_close(found[0], found[1])
+    torch.testing.assert_close(found[0][:1], found[2])
+
+
 def test_margins_of_a_point_are_nearly_exact():
     """At radius 0 only rounding is lost, and the loss for it is small against float32's scores, but not nothing."""
     network, pixels, labels = build("small"), images(4, SHAPE).pixels, torch.tensor([0, 1, 4, 2])
@@ -131,6 +147,9 @@ class TestRadius:
             assert image.label == label
             assert abs(level - 0.5) - 1e-3 < image.radius <= abs(level - 0.5)
         assert [share.value for share in curve.accuracy] == [1.0, 0.5]
+        size = torch.tensor(0.05, dtype=torch.float64)
+        assert IntervalBounds.find_proved(model.network, grey, labels, size).tolist() == [True, False, False, True]
+        assert not IntervalBounds.find_proved(model.network, grey, 1 - labels, size).any()
         attack = CertificateAttack.from_curve(curve)
         source = torch.Generator().manual_seed(0)
         assert attack.refute(model.scores(source), grey, curve.certified, source).flips == 0
@@ -163,6 +182,11 @@ def test_what_has_no_bounds():
         IntervalBounds.from_network(
             ImageArchitecture("paper-mnist", SHAPE, 5, 0.1, normalised=True).build(0), SHAPE, ()
         )
+    for given in ({"padding": 1, "padding_mode": "reflect"}, {"groups": 2}):
+        network = build("small")
+        network.first = nn.Conv2d(2, 4, 3, **given)
+        with refuses("one group and zeros as padding"):
+            IntervalBounds.from_network(network, SHAPE, ())
     noisy = dn.images.smooth_image_model(train("plain"), 0.1)
     with refuses("noise"):
         IntervalBounds.from_network(noisy.network, noisy.architecture.shape, noisy.noises)

@@ -340,7 +340,7 @@ def _score_again(reader: Reader, windows: Sequence[_Window], leading: _Leading, 
     scores = score_branches(reader.model, trunks, branches, None if knows_after else speller.endings)
     for score, (row, columns) in zip(scores.tolist(), targets, strict=True):
         leading.expected[row, columns] = score
-        for blind in (leading.plain, leading.told):  # which words it scores again does not depend on the output
+        for blind in (leading.plain, leading.told):  # the words they score again do not depend on the output
             blind[row, columns] = np.where(
                 np.isfinite(blind[row, columns]) & (knows_after | leading.is_close[row, columns]),
                 score,

@@ -162,7 +162,7 @@ class IntervalBounds:
         """
         exact = {name: weight.detach().double().unsqueeze(0) for name, weight in network.named_parameters()}
         with torch.no_grad():
-            box = make_box(images.double(), radii.view(-1, 1, 1, 1))
+            box = make_box(images.double(), radii.to(images.device).view(-1, 1, 1, 1))
             leads = _compute_rounded_margins(network, exact, box, labels) > 0  # the label has none over itself
             return leads.sum(1) == leads.shape[1] - 1
 
@@ -173,14 +173,19 @@ def _list_layers(network: ImageNetwork) -> Iterator[tuple[str, nn.Module]]:
     Raises:
         InputError: a layer that has no bounds.
     """
-    yield "first", network.first
-    for name, layer in [*network.rest.named_children()][:-1]:
+    layers = [("first", network.first), *((f"rest.{name}", layer) for name, layer in network.rest.named_children())]
+    for name, layer in layers[:-1]:
         if not isinstance(layer, (nn.Conv2d, nn.Linear, *_MONOTONE)):
             raise InputError(
                 f"A {type(layer).__name__} has no interval bounds: take linear layers, convolutions, tanh, ReLU and "
                 "pooling, and no normalization."
             )
-        yield f"rest.{name}", layer
+        if isinstance(layer, nn.Conv2d) and (layer.groups, layer.padding_mode) != (1, "zeros"):
+            raise InputError(
+                "A convolution with interval bounds must have one group and zeros as padding. Got "
+                f"{layer.groups} and {layer.padding_mode!r}."
+            )
+        yield name, layer
 
 
 def _apply_layer(layer: nn.Conv2d | nn.Linear, values: TensorOrBox, weight: Tensor, bias: Tensor) -> TensorOrBox:
@@ -194,14 +199,11 @@ def _multiply(layer: nn.Conv2d | nn.Linear, values: Tensor, weight: Tensor, bias
         if isinstance(layer, nn.Linear):
             return functional.linear(values, *shared)
         return functional.conv2d(values, *shared, layer.stride, layer.padding, layer.dilation)
-    if isinstance(layer, nn.Linear):
-        columns, places = values.unsqueeze(2), ()
-    else:
-        patches = unfold_patches(layer, values)
-        columns, places = patches.flatten(4).flatten(1, 3), patches.shape[4:]  # (b, in, height' * width')
+    patches = values[..., None, None] if isinstance(layer, nn.Linear) else unfold_patches(layer, values)
+    columns = patches.flatten(-2).flatten(1, -2)  # (b, in, height' * width'), one place for a linear layer
     outputs = weight.flatten(2) @ columns
     outputs = outputs if bias is None else outputs + bias.unsqueeze(2)
-    return outputs.unflatten(2, places) if places else outputs.squeeze(2)
+    return outputs.squeeze(2) if isinstance(layer, nn.Linear) else outputs.view(*outputs.shape[:2], *patches.shape[-2:])
 
 
 def _compute_rounded_margins(network: ImageNetwork, exact: Parameters, box: TensorBox, labels: Tensor) -> Tensor:
