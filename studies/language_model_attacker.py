@@ -292,8 +292,9 @@ def build_cells(
 
 
 BANDS = tuple(name for name, *_ in list_band_ranks(Sizes.words))
+TIGHT_BANDS = tuple(name for name, *_ in list_band_ranks(TIGHT_WORDS + 1))  # with what stands for all addresses
 HIDDEN = ("names", "places", "numbers")
-GROUPS = (ALL_WORDS, *BANDS, f"to rank {TIGHT_WORDS:,}", *HIDDEN, "addresses")
+GROUPS = (ALL_WORDS, *dict.fromkeys((*BANDS, *TIGHT_BANDS)), *HIDDEN, "addresses")
 NAMES = {
     STEPS: "steps",
     "calibrated": "calibrated, Euclidean",
