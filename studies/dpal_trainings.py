@@ -127,7 +127,9 @@ STUDY = Study(
     "with the noise that its claim needs?",
     picture="Accuracy of each training, and accuracy of DPAL mended over its true epsilon.",
     full=Grid(
-        build_cells({PRINTED: (1, 3, 4, 5)}, (10.0, 100.0, 1_000.0, 10_000.0)),
+        build_cells(
+            {PRINTED: (1, 3, 4, 5), **dict.fromkeys((LOSS_MENDED, *SWEPT), (1,))}, (10.0, 100.0, 1_000.0, 10_000.0)
+        ),
         Sizes(Schedule(width=0.25, images=200, attack_sizes=(0.1, 0.2, 0.4))),
     ),
     quick=Grid(
@@ -192,6 +194,7 @@ STUDY = Study(
             ("trainings", *(f"{kind} {metric}" for metric in MEASURED for kind in ("mean of", "least", "largest"))),
             tuple(name for curve in SEED_CURVES for name in (curve, name_silent(curve))),
         ),
+        Table("By xi, the mean over trainings", MEASURED, ("by xi",), x="xi"),
         Table(
             "DPAL mended",
             ("epsilon at delta", "noise scale", "accuracy", f"attacked, {FOUR}", "proved at 0.01", "proved at 0.05"),
