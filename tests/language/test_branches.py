@@ -21,7 +21,7 @@ def score_plainly(model, tokens, start, endings=None):
 @pytest.mark.parametrize("tokens", [12, 10_000])
 def test_branches_are_read_as_plain_rows(model, monkeypatch, has_endings, tokens):
     """A branch has the probability of its tokens after its own part of the trunk, whatever is read beside it."""
-    monkeypatch.setattr(module, "_TOKENS", tokens)
+    monkeypatch.setattr(module, "_CPU_TOKENS", tokens)
     generator = np.random.default_rng(0)
     branches = [
         Branch(trunk, int(place), tuple(generator.integers(3, 20, size).tolist()))

@@ -20,9 +20,9 @@ from deniable.language.readings import Readings
 if TYPE_CHECKING:
     import torch
 
-_CPU_LOGITS, _GPU_LOGITS = 100_000_000, 1_600_000_000
+_CPU_LOGITS, _GPU_LOGITS = 50_000_000, 1_600_000_000
 """Logits in memory at a time: tokens that are read together, times the vocabulary."""
-_TOKENS = 32_768
+_CPU_TOKENS, _GPU_TOKENS = 8_192, 32_768
 """Tokens before branches that are kept for them at a time."""
 _LOGITS_AT_A_TIME = 512
 
@@ -90,7 +90,7 @@ def score_branches(
     read = Readings(model.network, len(trunks))
     if any(len(trunk) > 1 for trunk in trunks):
         read.read([trunk[:-1] for trunk in trunks])
-    for numbers in _group(branches, _limit_cells(model)):
+    for numbers in _group(branches, _limit_cells(model), _GPU_TOKENS if _is_gpu(model) else _CPU_TOKENS):
         group = [branches[number] for number in numbers]
         targets = [[*branch.tokens, *([-1] if endings is not None else [])] for branch in group]
         before = [trunks[branch.trunk][branch.place - 1] for branch in group]
@@ -133,7 +133,7 @@ def _cut(lengths: Sequence[int], cells: int) -> Iterator[list[int]]:
         yield group
 
 
-def _group(branches: Sequence[Branch], cells: int) -> Iterator[list[int]]:
+def _group(branches: Sequence[Branch], cells: int, kept: int) -> Iterator[list[int]]:
     """Yield the numbers of branches that are read together: near each other, and not too long."""
     order = sorted(range(len(branches)), key=lambda number: (branches[number].trunk, branches[number].place))
     group: list[int] = []
@@ -141,7 +141,7 @@ def _group(branches: Sequence[Branch], cells: int) -> Iterator[list[int]]:
     for number in order:
         branch = branches[number]
         size, longest = size + len(branch.tokens) + 1, max(longest, branch.place)
-        if group and (size > cells or longest * (len(group) + 1) > _TOKENS):
+        if group and (size > cells or longest * (len(group) + 1) > kept):
             yield group
             group, size, longest = [], len(branch.tokens) + 1, branch.place
         group.append(number)
