@@ -317,8 +317,8 @@ def _find_leading(
     plain[:, :count] = leading[:, :count]
     is_own = ~is_hidden[:, None] | (classes[within[0]] == own_classes[:, None])  # a class may have fewer words
     told[:, -count:] = leading[:, -count:].masked_fill(~is_own, -torch.inf)
-    scores = (leading, seen.gather(1, numbers), plain, told)
-    return _Leading(numbers.cpu().numpy(), *(one.double().cpu().numpy() for one in scores), is_close.cpu().numpy())
+    parts = (numbers, leading, seen.gather(1, numbers), plain, told, is_close)
+    return _Leading(*((one.double() if one.is_floating_point() else one).cpu().numpy() for one in parts))
 
 
 def _score_again(reader: Reader, windows: Sequence[_Window], leading: _Leading, *, knows_after: bool) -> None:
