@@ -12,7 +12,7 @@ import numpy as np
 import numpy.typing as npt
 
 from deniable.core.arrays import BoolArray
-from deniable.language.branches import predict_tokens
+from deniable.language.branches import Trunks
 from deniable.language.files import SMOLLM2
 from deniable.measure.attackers.reader import Reader
 from deniable.measure.intervals import Estimate, estimate_clustered_share
@@ -52,7 +52,7 @@ def make_reader(space: Space) -> Reader:
 def expect_words(reader: Reader, words: Words) -> npt.NDArray[np.float16]:
     """Return ln P (k, n) of each word of the space in the place of each of k words of a text without signs."""
     text = reader.speller.tokenize([" "] * len(words), [reader.space.words[word] for word in words])
-    ((_, logs),) = predict_tokens(reader.model, [text.tokens], [text.starts])
+    logs = Trunks(reader.model, [text.tokens], [text.starts]).predict()
     expected: npt.NDArray[np.float16] = reader.expect(logs, text.is_spaced).cpu().numpy().astype(np.float16)
     return expected
 

@@ -54,16 +54,12 @@ def test_texts_are_read_as_if_alone(kind):
         parts[step % len(parts)] = [7]
         texts = [[*text, *part] for text, part in zip(texts, parts, strict=True)]
         everywhere = step % 2 == 0
-        found = readings.read(parts, everywhere=everywhere).numpy()
+        found = readings.read(parts, after=np.arange(sum(map(len, parts))) if everywhere else None).numpy()
         alone = [read_alone(network, text)[-len(part) :] for text, part in zip(texts, parts, strict=True) if part]
         wanted = np.concatenate(alone) if everywhere else np.stack([one[-1] for one in alone])
         assert found == pytest.approx(wanted, abs=1e-4)
         rows = generator.integers(0, len(texts), 1 + step % 4).tolist()
-        lengths = [int(generator.integers(0, min(len(texts[row]), 90) + 1)) for row in rows]
-        readings, texts = (
-            readings.choose(rows, lengths),
-            [texts[row][:size] for row, size in zip(rows, lengths, strict=True)],
-        )
+        readings, texts = readings.choose(rows), [texts[row] for row in rows]
 
 
 def test_other_texts_have_other_logits():
@@ -78,10 +74,34 @@ def test_long_parts_are_read_in_pieces():
     """A part of more tokens than look back at a time has the same logits."""
     network, tokens = make_network("LlamaConfig"), np.random.default_rng(1).integers(3, 50, 300).tolist()
     prepare_readings(network)
-    found = Readings(network, 2).read([tokens, tokens[:5]], everywhere=True).numpy()
+    found = Readings(network, 2).read([tokens, tokens[:5]], after=np.arange(305)).numpy()
     assert found == pytest.approx(
         np.concatenate([read_alone(network, tokens), read_alone(network, tokens[:5])]), abs=1e-4
     )
+    after = np.array([0, 130, 299, 302])
+    assert Readings(network, 2).read([tokens, tokens[:5]], after=after).numpy() == pytest.approx(found[after], abs=1e-5)
+
+
+@pytest.mark.parametrize("kind", KINDS)
+def test_branches_are_read_as_if_alone(kind):
+    """Branches see the beginning of their own text and themselves, and leave what was read as it was."""
+    network, generator = make_network(kind), np.random.default_rng(0)
+    prepare_readings(network)
+    texts = [generator.integers(3, 50, size).tolist() for size in (40, 7, 1, 90)]
+    readings = Readings(network, len(texts))
+    readings.read(texts)
+    for _ in range(6):
+        rows = sorted(generator.choice(len(texts), generator.integers(1, 12)).tolist())
+        lengths = [int(generator.integers(1, len(texts[row]) + 1)) for row in rows]
+        branches = [generator.integers(3, 50, generator.integers(1, 9)).tolist() for _ in rows]
+        found = readings.read_branches(rows, lengths, branches).numpy()
+        alone = [
+            read_alone(network, [*texts[row][:length], *branch])[length:]
+            for row, length, branch in zip(rows, lengths, branches, strict=True)
+        ]
+        assert found == pytest.approx(np.concatenate(alone), abs=1e-4)
+    found = readings.read([[7]] * len(texts)).numpy()
+    assert found == pytest.approx(np.stack([read_alone(network, [*text, 7])[-1] for text in texts]), abs=1e-4)
 
 
 def test_what_is_read_is_kept_apart():
@@ -92,6 +112,17 @@ def test_what_is_read_is_kept_apart():
     readings.read([[5, 6, 7]])
     readings.choose([0, 0]).read([[8], [9, 10]])
     assert readings.read([[11]]).numpy()[0] == pytest.approx(read_alone(network, [5, 6, 7, 11])[-1], abs=1e-4)
+
+
+def test_networks_may_return_the_logits_of_all_tokens():
+    """Some of transformers do not know the request for a few, and pass over it."""
+    network = make_network("LlamaConfig")
+    prepare_readings(network)
+    tokens = [[*range(3, 23)], [5, 6]]
+    wanted = Readings(network, 2).read(tokens).numpy()
+    forward = network.forward
+    network.forward = lambda **settings: forward(**settings | {"logits_to_keep": 0})
+    assert Readings(network, 2).read(tokens).numpy() == pytest.approx(wanted, abs=1e-5)
 
 
 def test_networks_that_look_back_in_their_own_way_are_refused():

@@ -7,6 +7,8 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from deniable.core.errors import InputError, import_extra, is_interruption, shorten_text
 from deniable.language.files import measure_size
 from deniable.language.readings import Readings, prepare_readings
@@ -98,19 +100,23 @@ def check_reading(network: Any) -> None:  # noqa: ANN401 - of transformers
     import torch
 
     size = int(network.get_output_embeddings().weight.shape[0])
-    first, *rest, last, other = [(7 * place + 3) % size for place in range(7)]
+    first, *rest, last, other = [(7 * place + 3) % size for place in range(20)]
     rows = torch.tensor([[first, *rest, last], [first, *rest, other]], device=network.device)
     with torch.inference_mode():
         plain = network(input_ids=rows).logits.float()
         if not bool(torch.isfinite(plain).all()):
             raise ValueError("its logits are not all finite numbers")
     readings = Readings(network, 2)
-    readings.read([[other], [first, *rest]])
+    begun = readings.read([[other], [first, *rest]], after=np.array([1, len(rest) + 1])).float()
+    branch = readings.read_branches([1], [len(rest) + 1], [[last]]).float()
     step = readings.choose([1, 0]).read([[last], [first]]).float()
+    shift = torch.stack(
+        [begun[0] - plain[0, 0], begun[1] - plain[0, -2], branch[0] - plain[0, -1], step[0] - plain[0, -1]]
+    )
     spread = float(plain.std())
     if not float((plain[0, :-1] - plain[1, :-1]).abs().mean()) <= _MAX_LEAK * spread:
         raise ValueError("it does not read from left to right: its probabilities of a token depend on later ones")
-    if not float((plain[0, -1] - step[0]).abs().mean()) <= _MAX_SHIFT * spread:  # nan too
+    if not float(shift.abs().mean(dim=1).max()) <= _MAX_SHIFT * spread:  # nan too
         raise ValueError("its probabilities change with the texts beside, or when it reads a text token by token")
 
 

@@ -19,7 +19,7 @@ import numpy.typing as npt
 from deniable.core.arrays import BoolArray, FloatArray, IntArray
 from deniable.core.errors import InputError
 from deniable.core.parallel import get_progress_reporter, hide_progress
-from deniable.language.branches import Branch, predict_tokens, score_branches
+from deniable.language.branches import Branch, Trunks, cut_trunks
 from deniable.language.model import LanguageModel
 from deniable.language.spelling import MAX_PIECE, Speller, Spelling, TokenizedText
 from deniable.measure.attackers.guesses import WordLikelihood
@@ -34,8 +34,6 @@ TEMPERS = (1.0, 0.6, 0.3)
 """Weights t of what the reader expects that are tried; two more rules guess without the output, or it itself."""
 _MAX_WINDOW = 1_024
 """Tokens of a text that are read together, at most."""
-_WINDOWS_AT_A_TIME = 16
-"""Windows between two reports of progress."""
 _CPU_PLACES, _GPU_PLACES = 128, 2_048
 """Places at which all words are compared at a time."""
 _LEADING, _LEADING_AROUND = 4, 24
@@ -127,7 +125,8 @@ class Reader:
         import torch
 
         def expect_as(spelling: Spelling, rows: "torch.Tensor") -> "torch.Tensor":
-            expected = rows[:, torch.as_tensor(spelling.firsts, device=rows.device)]
+            firsts = torch.as_tensor(spelling.firsts, device=rows.device)
+            expected = rows.gather(1, firsts.expand(len(rows), -1))  # a third of the time of rows[:, firsts]
             return expected.add_(torch.as_tensor(spelling.log_shares, dtype=rows.dtype, device=rows.device))
 
         if is_spaced.all():
@@ -160,11 +159,10 @@ def guess_in_context(
     windows = list(_list_windows(reader, texts, is_asked))
     report = get_progress_reporter()
     report(0, len(windows))
-    for first in range(0, len(windows), _WINDOWS_AT_A_TIME):
-        group = windows[first : first + _WINDOWS_AT_A_TIME]
+    for part in cut_trunks(reader.model, [window.places for window in windows]):
         with hide_progress():
-            _guess_windows(reader, texts, likelihood, group, guesses, knows_after=knows_after)
-        report(first + len(group), len(windows))
+            _guess_windows(reader, texts, likelihood, windows[part], guesses, knows_after=knows_after)
+        report(part.stop, len(windows))
     return guesses
 
 
@@ -246,19 +244,17 @@ def _guess_windows(
     *,
     knows_after: bool,
 ) -> None:
-    trunks = [window.tokens for window in windows]
+    trunks = Trunks(reader.model, [window.tokens for window in windows], [window.places for window in windows])
+    words = np.concatenate([window.words for window in windows])
+    is_spaced = np.concatenate([window.is_spaced for window in windows])
     limit = _CPU_PLACES if str(reader.model.network.device.type) == "cpu" else _GPU_PLACES
     found: list[_Leading] = []
-    for numbers, logs in predict_tokens(reader.model, trunks, [window.places for window in windows]):
-        words = np.concatenate([windows[number].words for number in numbers])
-        is_spaced = np.concatenate([windows[number].is_spaced for number in numbers])
-        for first in range(0, len(words), limit):
-            part = slice(first, first + limit)
-            expected = reader.expect(logs[part], is_spaced[part])
-            found.append(_find_leading(reader, texts, likelihood, words[part], expected, knows_after=knows_after))
+    for first in range(0, len(words), limit):
+        part = slice(first, first + limit)
+        expected = reader.expect(trunks.predict(part), is_spaced[part])
+        found.append(_find_leading(reader, texts, likelihood, words[part], expected, knows_after=knows_after))
     leading = _Leading(*map(np.concatenate, zip(*(vars(one).values() for one in found), strict=True)))
-    _score_again(reader, windows, leading, knows_after=knows_after)
-    words = np.concatenate([window.words for window in windows])
+    _score_again(reader, windows, trunks, leading, knows_after=knows_after)
     rows = np.arange(len(words))
 
     def choose(scores: FloatArray) -> WordNumbers:
@@ -321,23 +317,24 @@ def _find_leading(
     return _Leading(*((one.double() if one.is_floating_point() else one).cpu().numpy() for one in parts))
 
 
-def _score_again(reader: Reader, windows: Sequence[_Window], leading: _Leading, *, knows_after: bool) -> None:
+def _score_again(
+    reader: Reader, windows: Sequence[_Window], trunks: Trunks, leading: _Leading, *, knows_after: bool
+) -> None:
     """Replace what is expected of leading words by what their tokens say, one after the other."""
     speller, branches = reader.speller, list[Branch]()
     targets: list[tuple[int, npt.NDArray[np.intp]]] = []
     place = 0
-    for number, window in enumerate(windows):
-        for start, end, is_spaced in zip(window.places.tolist(), window.ends.tolist(), window.is_spaced, strict=True):
+    for window in windows:
+        for end, is_spaced in zip(window.ends.tolist(), window.is_spaced, strict=True):
             spelling = speller.spaced if is_spaced else speller.bare
             after = tuple(window.tokens[end : end + _AFTER]) if knows_after else ()
             words = leading.words[place]
             for word in np.unique(words if knows_after else words[leading.is_close[place]]).tolist():
                 if knows_after or not spelling.is_certain[word]:
-                    branches.append(Branch(number, start, spelling.tokens[word] + after))
+                    branches.append(Branch(place, spelling.tokens[word] + after))
                     targets.append((place, np.flatnonzero(words == word)))
             place += 1
-    trunks = [window.tokens for window in windows]
-    scores = score_branches(reader.model, trunks, branches, None if knows_after else speller.endings)
+    scores = trunks.score(branches, None if knows_after else speller.endings)
     for score, (row, columns) in zip(scores.tolist(), targets, strict=True):
         leading.expected[row, columns] = score
         for blind in (leading.plain, leading.told):  # the words they score again do not depend on the output
