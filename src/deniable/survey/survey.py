@@ -60,6 +60,9 @@ class Bench:
         prior: public word frequencies.
         reader: an attacker on words with a language model; None for none.
         watch: words of which it is counted how often the reader guesses them.
+
+    Raises:
+        InputError: the words have no vectors, or these are not installed.
     """
 
     table: Table
@@ -68,6 +71,10 @@ class Bench:
     prior: Prior
     reader: Reader | None = None
     watch: Collection[str] = ()
+
+    def __post_init__(self) -> None:
+        """Read the vectors of the words, which an attacker links texts by, before anything is measured."""
+        self.space.vectors  # noqa: B018 - refuses words that have none
 
     @functools.cached_property
     def numbered_texts(self) -> list[WordNumbers]:

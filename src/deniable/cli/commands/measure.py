@@ -133,9 +133,10 @@ def run_measure(
     space = words.build()
     prior = words.load_prior(space)
     reader = attacker.build(space, prior)
+    bench = Bench(table, plan, space, prior, reader, watch)
     mechanisms = _build_mechanisms(space, words.mechanism, epsilons, prior)
     survey = survey_table(
-        Bench(table, plan, space, prior, reader, watch),
+        bench,
         [Words(mechanism, copied.describe()) for mechanism in mechanisms],
         limits=Limits(sizes.max_recovery, sizes.min_retained),
         progress=show_passes,
