@@ -1,6 +1,6 @@
 """How fast texts of a language model are written and guessed, beside what neither can do without.
 
-Every figure is CPU time of this process, since other programs may run. The floor is the products with the model's
+Ratios are of CPU time of this process, since other programs may run. The floor is the products with the model's
 weights, timed alone. Of writing: for each token of 128 texts that are written together; beside it `generate` of
 transformers with the same temperature, top_p and top_k, for 128 copies of the prompt. Of a reader who knows the words
 before each word, of film reviews cut after 100 words: for each token once, which says nothing of words of several
@@ -115,7 +115,7 @@ def main() -> None:
         texts, start = read_reviews(arguments.data / "imdb_test.parquet", arguments.texts), time.perf_counter()
         seconds, words, tokens = measure_guesses(model, texts)
         wall, peak = time.perf_counter() - start, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss * 1024 / 1e9
-        floor = measure_floor(model, ROWS, tokens // ROWS)
+        floor = measure_floor(model, min(tokens, ROWS), max(tokens // ROWS, 1))
         print(
             f"\n{len(texts):,} texts, {words:,} words guessed, {tokens:,} tokens: {seconds:.1f} CPU s, "
             f"{words / seconds:,.0f} words a CPU second, {seconds / floor:.1f} times the floor ({floor:.1f} CPU s); "
